@@ -1,4 +1,4 @@
-# The command line program and the Python package, from a wheel that is built in the first stage. The image has no Rust and no sources.
+# Image of the command-line program and the Python package, installed from a wheel built in the first stage. It has no Rust and no sources.
 #
 #     docker build -t warpshard .
 #     docker run --rm -v "$PWD:/work" warpshard run --out results/first

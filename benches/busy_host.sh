@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What a second thread costs or gains on a busy host: runs `warpshard run` with one and with several threads in turn while busy
-# loops use the host's cores, and prints the seconds of each and the ratio of each pair, least and median. Asserts nothing.
+# Measures the speed-up by threads on a busy host: runs `warpshard run` with one and with several threads in turn while busy
+# loops use the host's cores, and prints the seconds of each run and the smallest and median ratio of the pairs. Asserts nothing.
 #
 # usage: bash benches/busy_host.sh PROGRAM [LOOPS [RUNS [THREADS [ARGUMENT..]]]]
 #   PROGRAM   the warpshard binary, for example target/release/warpshard
-#   LOOPS     busy loops that run at the same time, pinned nowhere (default 4; 0 for an idle host)
+#   LOOPS     busy loops that run at the same time, not pinned (default 4; 0 for an idle host)
 #   RUNS      pairs of runs (default 5)
 #   THREADS   threads of the second run of a pair (default: all usable cores)
 #   ARGUMENT  further arguments of `run` (default: --machine v100 --workload stream)
@@ -25,7 +25,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# Each loop ends by itself, whatever becomes of this script.
+# Each loop ends by itself, even if this script is killed.
 for ((i = 0; i < loops; i++)); do
     timeout 900 sh -c 'while :; do :; done' &
     started+=($!)

@@ -1,6 +1,6 @@
-//! What a packet costs in the crossbar: uniform random traffic between 80 SMs and 64 slices, both directions.
+//! Host time per packet in the crossbar: uniform random traffic between 80 SMs and 64 slices, in both directions.
 //!
-//! `cargo bench --bench crossbar`. The budget is about 15 ns per packet, arbitration, queues and credits included.
+//! `cargo bench --bench crossbar`. The budget is about 15 ns per packet, including arbitration, queues and credits.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ const SMS: u64 = 80;
 const SLICES: u64 = 64;
 const EPOCHS: u64 = 64;
 const EPOCH: u64 = 41;
-/// Packets that a sender offers per thousand cycles: below what random traffic saturates head-of-line blocking at.
+/// Packets that a sender offers per thousand cycles, below the load at which head-of-line blocking saturates the crossbar.
 const LOAD: u64 = 400;
 const PORTS: SubnetPorts =
     SubnetPorts { data_in: LinkId(0), credit_out: LinkId(100), data_out: LinkId(200), credit_in: LinkId(300), output_capacity: 512 };
 
-/// Packets with their arrival and input, in the order in which an epoch delivers them.
+/// Returns packets with their arrivals and inputs, in the order in which an epoch delivers them.
 fn traffic(direction: Direction) -> Vec<Vec<(u64, u64, MemPacket)>> {
     let (inputs, outputs) = if direction == Direction::Request { (SMS, SLICES) } else { (SLICES, SMS) };
     let mut rng = Rng::keyed(1, &[inputs]);
@@ -44,7 +44,7 @@ fn traffic(direction: Direction) -> Vec<Vec<(u64, u64, MemPacket)>> {
         .collect()
 }
 
-/// Sends all of `traffic` through a new subnet, whose receivers give their credits back at the end of each epoch.
+/// Sends all of `traffic` through a new subnet, whose receivers return their credits at the end of each epoch.
 fn run(direction: Direction, traffic: &[Vec<(u64, u64, MemPacket)>]) -> u64 {
     let spec = Noc {
         input_queue: 512,

@@ -1,7 +1,7 @@
-//! How fast traces are decoded on one thread, per kind of line: text, and the native format with and without compression.
+//! Decoding speed of traces on one thread, per kind of line: text, and the native format with and without compression.
 //!
-//! The measure is [`check`], which reads, decodes and walks all streams of a file in the page cache. Bytes are those of the
-//! text, so that rates compare; `decode-ns` counts instructions instead, as loading a trace decodes them.
+//! The benchmark calls [`check`], which reads, decodes and walks all streams of a file in the page cache. Rates count the bytes of the text
+//! form for both formats, so that they can be compared; `decode-ns` counts instructions decoded while a trace is loaded instead.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -13,7 +13,7 @@ use warpshard::trace::{TraceOptions, check, load, to_native};
 const CTAS: u64 = 256;
 const WARPS: u64 = 8;
 
-/// A kernel whose warps all list `lines`, with addresses that depend on the warp.
+/// Returns a kernel whose warps all list `lines`, with addresses that depend on the warp.
 fn trace(lines: impl Fn(u64, &mut String) -> u64) -> String {
     let mut text = format!(
         "-kernel name = bench\n-kernel id = 1\n-grid dim = ({CTAS},1,1)\n-block dim = ({},1,1)\n-shmem = 0\n-nregs = 32\n\
@@ -32,7 +32,7 @@ fn trace(lines: impl Fn(u64, &mut String) -> u64) -> String {
     text
 }
 
-/// Arithmetic only: the shortest lines, so the most of them per byte.
+/// Writes arithmetic only: the shortest lines, and so the most lines per byte.
 fn arithmetic(_: u64, out: &mut String) -> u64 {
     for i in 0..256u64 {
         writeln!(out, "{:04x} ffffffff 1 R{} FFMA 3 R{} R4 R5 0 ", 16 * (i % 64), 16 + i % 8, 16 + i % 8).unwrap();
@@ -40,7 +40,7 @@ fn arithmetic(_: u64, out: &mut String) -> u64 {
     256
 }
 
-/// One access with base and stride among seven other instructions, as streaming kernels have.
+/// Writes one access with base and stride among seven other instructions, as in streaming kernels.
 fn strided(warp: u64, out: &mut String) -> u64 {
     for i in 0..256u64 {
         if i % 8 == 0 {
@@ -53,7 +53,7 @@ fn strided(warp: u64, out: &mut String) -> u64 {
     256
 }
 
-/// Gathers with one address per lane.
+/// Writes gathers with one address per lane.
 fn lists(warp: u64, out: &mut String) -> u64 {
     for i in 0..32u64 {
         write!(out, "{:04x} ffffffff 1 R2 LDG.E.SYS 1 R4 4 0 ", 16 * i).unwrap();

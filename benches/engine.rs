@@ -1,4 +1,4 @@
-//! What an epoch costs when nearly nothing happens: 147 units, as many as a V100 has, and one token on its way round.
+//! Host time of an epoch in which almost nothing happens: 147 units, as many as a V100 has, and one token that circulates.
 //!
 //! `cargo bench --bench engine`. The budget is 2 us per epoch on one thread.
 
@@ -7,10 +7,10 @@ use std::convert::Infallible;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 use warpshard::base::{ClockDomain, Cycle, LinkId, Tick, UnitId};
-use warpshard::engine::{Cut, Director, Latency, Outbox, Plan, PlannedUnit, SeenEvent, Settings, Unit, run};
+use warpshard::engine::{Cut, CutEvent, Director, Latency, Outbox, Plan, PlannedUnit, Settings, Unit, run};
 use warpshard::stats::CounterVisitor;
 
-/// Passes the token on in the cycle in which it comes.
+/// A node of the ring, which forwards the token in the cycle of its arrival.
 #[derive(warpshard::state::State)]
 struct Node {
     link: LinkId,
@@ -20,7 +20,7 @@ struct Node {
 
 impl Unit for Node {
     type Payload = u32;
-    /// The token is at its end.
+    /// Notification that the token has made its last hop.
     type Event = ();
     type Decision = Infallible;
 
@@ -61,11 +61,11 @@ impl Director<Node> for Idle {
         None
     }
 
-    fn wants(&self, (): ()) -> bool {
+    fn causes_cut(&self, (): ()) -> bool {
         true
     }
 
-    fn is_over(&mut self, events: &[SeenEvent<()>]) -> bool {
+    fn is_over(&mut self, events: &[CutEvent<()>]) -> bool {
         !events.is_empty()
     }
 

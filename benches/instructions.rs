@@ -1,7 +1,6 @@
-//! Host instructions of small runs, counted by callgrind: the same on every host and every day, so that a change that costs
-//! more than the limit fails.
+//! Host instructions of small runs, counted by callgrind. The counts are the same on every host, so a change that exceeds the limit fails.
 //!
-//! Needs valgrind and `cargo install gungraun-runner`. `cargo bench --bench instructions -- --save-baseline=before` keeps a
+//! The benchmark needs valgrind and `cargo install gungraun-runner`. `cargo bench --bench instructions -- --save-baseline=before` keeps a
 //! baseline; after a change `cargo bench --bench instructions -- --baseline=before` compares, and fails beyond 5 %.
 #![expect(unused_qualifications, missing_docs, clippy::exit, reason = "the macros of the benchmark harness write them")]
 
@@ -14,7 +13,7 @@ use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::Machine;
 use warpshard::{model, workload::Workload};
 
-/// A machine and a workload, made before anything is counted.
+/// Prepares a machine and a workload outside of the counted region.
 fn prepared(machine: &str, name: &str, parameters: &[(&str, &str)]) -> (Machine, Arc<Workload>) {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let workload = model::builtin(name, 1, &parameters).expect("the model is built in");
@@ -36,7 +35,7 @@ fn run((machine, workload): (Machine, Arc<Workload>)) -> u64 {
 library_benchmark_group!(name = runs; benchmarks = run);
 
 main!(
-    // Workers are threads of their own, so that whole processes count and not what the benchmark's own thread does.
+    // Workers are separate threads, so the whole process is counted instead of the benchmark's thread.
     config = LibraryBenchmarkConfig::default()
         .tool(Callgrind::default().entry_point(EntryPoint::None).soft_limits([(EventKind::Ir, 5.0)]));
     library_benchmark_groups = runs

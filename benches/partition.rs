@@ -1,8 +1,8 @@
-//! What a sector costs in a memory partition of the V100: reads that hit, and reads of ever new lines.
+//! Host time per sector in a memory partition of the V100: reads that hit, and reads that always miss.
 //!
-//! `cargo bench --bench partition`. One partition with its two slices and its channel, one sector per slice and cycle for
-//! hits; misses go as fast as the channel's queues let them. The budget of a slice's hot state is 24 KB, so that these
-//! numbers stay what they are when 64 slices share a cache.
+//! `cargo bench --bench partition`. The benchmark runs one partition with its two slices and its channel. Hits arrive at one sector per
+//! slice and cycle; misses run as fast as the channel's queues allow. The budget of a slice's hot state is 24 KB, so that the times hold
+//! when 64 slices share a cache.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ const EPOCH: u64 = 40;
 const PORTS: PartitionPorts =
     PartitionPorts { request_in: LinkId(0), credit_out: LinkId(10), reply_out: LinkId(20), credit_in: LinkId(30), from_grid: LinkId(40) };
 
-/// The addresses of the first partition's sectors, from 0 on.
+/// Returns the addresses of the first partition's sectors, from 0 on.
 fn addresses(machine: &Machine, count: usize) -> Vec<Addr> {
     let all = (0..).map(|sector| Addr(sector * 32));
     all.filter(|addr| u32::from(machine.mem.map.slice_of(*addr).0) < machine.mem.map.slices_per_partition).take(count).collect()
 }
 
-/// A partition that `addresses` are read from, `period` cycles apart, until all are answered.
+/// A partition under test, with its outbox and its current cycle.
 struct Reader {
     partition: Partition,
     out: Outbox,

@@ -1,5 +1,5 @@
-//! How fast programs execute functionally on one thread, in warp instructions per second: the project's own kernels, and a loop of
-//! arithmetic. `-measured` counts sectors and bank conflicts, as `exec` does; `-streams` writes down what a run is given. Matrix products are
+//! Speed of functional execution on one thread, in warp instructions per second: the project's kernels, and a loop of arithmetic.
+//! `-measured` counts sectors and bank conflicts, as `exec` does; `-streams` produces the instruction streams of a run. Matrix products are
 //! measured in floating-point operations per second of the whole program.
 //!
 //! `cargo bench --bench programs`. The budget of arithmetic is 50 ns per warp instruction.
@@ -14,7 +14,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use warpshard::base::CtaIndex;
 use warpshard::program::Program;
 
-/// A program of 64 CTAs whose warps go 1000 times through a loop of fused multiply-adds, integer arithmetic and a comparison.
+/// Writes a program of 64 CTAs whose warps iterate 1000 times over a loop of fused multiply-adds, integer arithmetic and a comparison.
 fn compute(folder: &Path) -> PathBuf {
     let mut code = vec!["S2R R0, SR_TID.X".to_owned(), "I2F R4, R0".to_owned(), "MOV R3, RZ".to_owned()];
     let start = 16 * code.len();
@@ -31,7 +31,7 @@ fn compute(folder: &Path) -> PathBuf {
     folder.join("compute.toml")
 }
 
-/// Executes a program as a run does, CTA by CTA, and counts the instructions of its streams.
+/// Executes a program CTA by CTA, as a run does, and counts the instructions of its streams.
 fn streams(program: &Arc<Program>) -> u64 {
     let workload = program.workload().unwrap();
     let one = |kernel: &warpshard::workload::Kernel| {
@@ -59,7 +59,7 @@ fn programs(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Matrix products of bfloats by warp groups (wgmma) and of halves by warps (mma).
+/// Measures matrix products of bfloats by warp groups (wgmma) and of halves by warps (mma).
 fn products(criterion: &mut Criterion) {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/tensor");
     let mut group = criterion.benchmark_group("products");

@@ -1,6 +1,6 @@
-//! What whole runs cost: a small matrix product on the V100, on one and two threads, in warp instructions per second.
+//! Host time of whole runs: a small matrix product on the V100, on one and two threads, in warp instructions per second.
 //!
-//! `cargo bench --bench simulate`. There is no budget of its own; it shows what the budgets of the parts come to together.
+//! `cargo bench --bench simulate`. The benchmark has no budget; it shows the sum of the parts that have one.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! What an SM of the V100 costs: per cycle with 64 warps of arithmetic, and per coalesced load that hits in its L1.
+//! Host time of an SM of the V100: per cycle with 64 warps of arithmetic, and per coalesced load that hits in the L1.
 //!
-//! `cargo bench --bench sm`. The budget of an SM's hot state is 32 KB, so that these numbers stay what they are when 80 SMs
-//! share a cache. The programs are streams of their own, without a front end.
+//! `cargo bench --bench sm`. The budget of an SM's hot state is 32 KB, so that the times hold when 80 SMs share a cache. The programs are
+//! hand-made streams without a front end.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -47,7 +47,8 @@ impl CtaSource for Fixed {
     }
 }
 
-/// Two CTAs of 32 warps, each warp executing what `body` writes, then the exit. Instruction 0 adds, 1 loads, 2 exits.
+/// Returns two CTAs of 32 warps, each of which executes the instructions that `body` writes and then exits. Instruction 0 adds, 1 loads, 2
+/// exits.
 fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
     let plain = |class, dst, src: u16| {
         let src = [src, NO_REGISTER, NO_REGISTER, NO_REGISTER];
@@ -102,7 +103,7 @@ fn workload(body: impl Fn(&mut StreamBuilder)) -> Arc<Workload> {
     })
 }
 
-/// Runs both CTAs to their end with a memory that answers at once; returns active cycles and loads.
+/// Runs both CTAs to their end with a memory that replies immediately; returns active cycles and loads.
 fn run(machine: &Machine, workload: &Arc<Workload>) -> (u64, u64) {
     let clock = ClockDomain { period: 1 };
     let route = Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) };

@@ -18,22 +18,22 @@ use std::error::Error;
 use std::io::{BufRead, ErrorKind, Write, stdin, stdout};
 use std::process::Command;
 
-/// The load address that valgrind gives position-independent programs.
+/// The load address of position-independent programs under valgrind.
 const BASE: u64 = 0x10_8000;
 
 /// The control flow of an instruction.
 #[derive(Clone, Copy, PartialEq)]
 enum Flow {
     Straight,
-    /// Conditional branch.
+    /// A conditional branch.
     Branch,
-    /// Indirect jump.
+    /// An indirect jump.
     Computed,
-    /// Direct jump, or return.
+    /// A direct jump or a return.
     Jump,
 }
 
-/// An instruction of the program: its control flow, the next instruction, and the first one from it on that is not sequential.
+/// An instruction of the program: its control flow, the next instruction, and the first non-sequential instruction at or after it.
 #[derive(Clone, Copy)]
 struct Instruction {
     flow: Flow,
@@ -41,8 +41,8 @@ struct Instruction {
     end: u64,
 }
 
-/// The output of a tool.
-fn said_by(tool: &mut Command) -> Result<String, Box<dyn Error>> {
+/// Returns the output of a tool.
+fn output_of(tool: &mut Command) -> Result<String, Box<dyn Error>> {
     let name = tool.get_program().to_string_lossy().into_owned();
     let output = tool.output().map_err(|error| format!("cannot run {name}, which is part of binutils: {error}"))?;
     if !output.status.success() {
@@ -51,9 +51,9 @@ fn said_by(tool: &mut Command) -> Result<String, Box<dyn Error>> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The instructions of a program by address, from its disassembly.
+/// Returns the instructions of a program by address, from its disassembly.
 fn instructions(program: &str) -> Result<HashMap<u64, Instruction>, Box<dyn Error>> {
-    let text = said_by(Command::new("objdump").args(["-d", "--no-show-raw-insn", program]))?;
+    let text = output_of(Command::new("objdump").args(["-d", "--no-show-raw-insn", program]))?;
     let mut all = HashMap::new();
     let (mut behind, mut end) = (0, 0);
     for line in text.lines().rev() {
@@ -83,14 +83,14 @@ fn instructions(program: &str) -> Result<HashMap<u64, Instruction>, Box<dyn Erro
 }
 
 /// The history lengths of the tables.
-const LENGTHS: [u32; 14] = [4, 7, 11, 17, 26, 40, 60, 90, 134, 200, 300, 450, 670, 1000];
+const HISTORY_LENGTHS: [u32; 14] = [4, 7, 11, 17, 26, 40, 60, 90, 134, 200, 300, 450, 670, 1000];
 const TABLE: usize = 4096;
 
 /// An entry of a table: the prediction for a branch with a history.
 #[derive(Clone, Copy, Default)]
 struct Entry {
     tag: u16,
-    /// The target of an indirect jump.
+    /// Target of an indirect jump.
     target: u64,
     /// A saturating counter; taken when not negative.
     counter: i8,
@@ -98,13 +98,13 @@ struct Entry {
 }
 
 /// The last `length` directions, folded into `bits` bits.
-struct Folded {
+struct FoldedHistory {
     length: u32,
     bits: u32,
     value: u64,
 }
 
-impl Folded {
+impl FoldedHistory {
     fn push(&mut self, history: &[bool; 4096], at: u32) {
         let direction = |back: u32| u64::from(history[(at - back) as usize % history.len()]);
         self.value = self.value << 1 | direction(0);
@@ -117,8 +117,8 @@ impl Folded {
 struct Predictor {
     history: [bool; 4096],
     at: u32,
-    places: Vec<Folded>,
-    tags: Vec<Folded>,
+    places: Vec<FoldedHistory>,
+    tags: Vec<FoldedHistory>,
     tables: Vec<Vec<Entry>>,
     /// The base predictor, without history.
     plain: HashMap<u64, Entry>,
@@ -127,13 +127,13 @@ struct Predictor {
 
 impl Predictor {
     fn new() -> Self {
-        let folded = |bits| LENGTHS.map(|length| Folded { length, bits, value: 0 }).into();
+        let folded = |bits| HISTORY_LENGTHS.map(|length| FoldedHistory { length, bits, value: 0 }).into();
         Self {
             history: [false; 4096],
             at: 4096,
             places: folded(12),
             tags: folded(11),
-            tables: vec![vec![Entry::default(); TABLE]; LENGTHS.len()],
+            tables: vec![vec![Entry::default(); TABLE]; HISTORY_LENGTHS.len()],
             plain: HashMap::new(),
             random: 12345,
         }
@@ -152,15 +152,15 @@ impl Predictor {
         self.random.is_multiple_of(of)
     }
 
-    /// Whether the outcome at `site` was predicted; updates the tables. Branches have target 1 when taken, else 0.
+    /// Returns `true` if the outcome at `site` was predicted, and updates the tables. Branches have target 1 when taken, else 0.
     fn predicts(&mut self, site: u64, target: u64, indirect: bool) -> bool {
         let spot = |table: usize| {
             let place = (site ^ (site >> 7) ^ self.places[table].value ^ (table as u64 * 977)) as usize % TABLE;
             (place, ((site ^ (site >> 3) ^ self.tags[table].value) % 2048) as u16 | 1 << 11)
         };
-        let spots: [(usize, u16); LENGTHS.len()] = std::array::from_fn(spot);
+        let spots: [(usize, u16); HISTORY_LENGTHS.len()] = std::array::from_fn(spot);
         let predicted = |entry: &Entry| if indirect { entry.target } else { u64::from(entry.counter >= 0) };
-        let fitting = (0..LENGTHS.len()).rev().find(|table| self.tables[*table][spots[*table].0].tag == spots[*table].1);
+        let fitting = (0..HISTORY_LENGTHS.len()).rev().find(|table| self.tables[*table][spots[*table].0].tag == spots[*table].1);
         let plain = self.plain.entry(site).or_default();
         let fallback = predicted(plain);
         let entry = match fitting {
@@ -180,7 +180,7 @@ impl Predictor {
         }
         if !right {
             let more = 1 + usize::from(self.chance(2)) + usize::from(self.chance(4));
-            let first = fitting.map_or(more - 1, |table| table + more).min(LENGTHS.len() - 1);
+            let first = fitting.map_or(more - 1, |table| table + more).min(HISTORY_LENGTHS.len() - 1);
             let made = Entry { tag: 0, target, counter: if target == 1 { 0 } else { -1 }, useful: 0 };
             let mut left = 2;
             for (table, (place, tag)) in spots.into_iter().enumerate().skip(first.max(fitting.map_or(0, |table| table + 1))) {
@@ -201,7 +201,7 @@ impl Predictor {
     }
 }
 
-/// How often an instruction was executed, was taken, and was mispredicted.
+/// Executions, taken branches and mispredictions of an instruction.
 #[derive(Clone, Copy, Default)]
 struct Count {
     runs: u64,
@@ -209,7 +209,7 @@ struct Count {
     missed: u64,
 }
 
-/// The statistics of the branches in a trace of blocks, the most mispredicted first.
+/// Returns the statistics of the branches in a trace of blocks, the most mispredicted first.
 fn follow(trace: impl BufRead, instructions: &HashMap<u64, Instruction>) -> Result<Vec<(u64, Count)>, Box<dyn Error>> {
     let (mut predictor, mut counts) = (Predictor::new(), HashMap::<u64, Count>::new());
     let mut before = None::<(u64, Instruction)>;
@@ -251,10 +251,10 @@ fn follow(trace: impl BufRead, instructions: &HashMap<u64, Instruction>) -> Resu
     Ok(sites)
 }
 
-/// The source lines of the program that an instruction was compiled from, the innermost first.
+/// Returns the source lines that each instruction was compiled from, the innermost first.
 fn lines(program: &str, sites: impl Iterator<Item = u64>) -> Result<Vec<String>, Box<dyn Error>> {
     let addresses = sites.map(|site| format!("{site:#x}"));
-    let text = said_by(Command::new("addr2line").args(["-a", "-i", "-e", program]).args(addresses))?;
+    let text = output_of(Command::new("addr2line").args(["-a", "-i", "-e", program]).args(addresses))?;
     let own = |line: &str| line.rfind("/src/").filter(|_| !line.contains("/library/")).map(|at| line[at + 1..].to_owned());
     Ok(text.split("\n0x").map(|block| block.lines().skip(1).filter_map(own).take(4).collect::<Vec<_>>().join(" < ")).collect())
 }

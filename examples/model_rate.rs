@@ -6,7 +6,7 @@ use std::time::Instant;
 use warpshard::base::CtaIndex;
 use warpshard::model::{ModelError, builtin_names};
 
-/// Passes over each model; the fastest counts, since other load on the host can only slow a pass down.
+/// Passes over each model. The fastest pass counts, since other load on the host can only slow a pass down.
 const PASSES: u32 = 10;
 
 fn main() -> Result<(), ModelError> {

@@ -1,4 +1,5 @@
-//! Compresses the launch files and listings of this package (LZMA: an eighth of their size) and writes the list of them, which the library embeds.
+//! Compresses the launch files and listings of this package (LZMA: an eighth of their size) and writes their index. The library embeds
+//! both.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ fn main() {
 }
 
 fn write() -> std::io::Result<()> {
-    // Relative: with absolute paths, cargo would rebuild everything for a tree that links to this package.
+    // The path is relative: with absolute paths, cargo would rebuild everything for a tree that links to this package.
     let root = PathBuf::from(".");
     let mut files = Vec::new();
     collect(&root, &mut files);
@@ -23,7 +24,7 @@ fn write() -> std::io::Result<()> {
     let (mut list, mut data) = (format!("static FILES: [File; {}] = [\n", files.len()), Vec::new());
     for file in &files {
         let name = file.strip_prefix(&root).unwrap_or(file).to_string_lossy().replace('\\', "/");
-        // The library hands out texts.
+        // The library returns the files as texts, so each file must be valid UTF-8.
         let text = fs::read_to_string(file)?;
         let start = data.len();
         data.extend(liblzma::encode_all(text.as_bytes(), LEVEL)?);
@@ -34,7 +35,7 @@ fn write() -> std::io::Result<()> {
     fs::write(out.join("files.xz"), data)
 }
 
-/// The launch files and listings in a folder and those below; the manifest is none.
+/// Collects the launch files and listings in a folder and its subfolders, without the manifest.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     println!("cargo::rerun-if-changed={}", folder.display());
     for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {

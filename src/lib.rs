@@ -1,6 +1,6 @@
 //! warpshard: a parallel, sharded, deterministic simulator of GPUs and CPU+GPU chips.
 //!
-//! The packages of the workspace under their names, and the command line.
+//! Re-exports the packages of the workspace, and contains the command line.
 #![forbid(unsafe_code)]
 
 pub use warpshard_base as base;
@@ -45,20 +45,20 @@ use std::sync::LazyLock;
 use warpshard_lab::request::Study;
 use warpshard_run::Catalogue;
 
-/// All that comes with the program: the files and policies of the papers and of no particular paper, and the launches that were measured.
+/// Returns the catalogue of the program: the built-in files and policies, including the files of the papers, and the measured launches.
 pub fn catalogue() -> &'static Catalogue {
     static ALL: LazyLock<Catalogue> = LazyLock::new(|| warpshard_papers::catalogue().with_measured(warpshard_validate::measurements()));
     &ALL
 }
 
-/// All studies, by name: those of the papers, and the comparisons with simulators and hardware.
+/// Returns all studies by name: the studies of the papers, and the comparisons with simulators and hardware.
 pub fn studies() -> Vec<&'static Study> {
     let mut all: Vec<_> = warpshard_papers::studies().chain(warpshard_validate::STUDIES).collect();
     all.sort_by_key(|study| study.name);
     all
 }
 
-/// The study of a name.
+/// Returns the study with this name.
 pub fn find_study(name: &str) -> Option<&'static Study> {
     studies().into_iter().find(|study| study.name == name)
 }

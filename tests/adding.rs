@@ -1,11 +1,11 @@
-//! The recipes of docs/adding.md are applied to a copy of the tree, which must then build.
+//! Tests that apply the recipes of docs/adding.md to a copy of the tree, which must then build.
 //!
-//! A recipe may change exactly the files that its row of the table names: one that the row does not name, or
-//! that it names without need, fails the first test. All recipes are applied to one copy, which tests/nightly.sh builds, too (`WARPSHARD_ADDING=build`:
-//! a `cargo check` of the whole workspace). A paper is applied to a tree of its own, whose program must list and run what it adds; only what knows the
-//! papers is built anew for that.
+//! A recipe may change exactly the files in its row of the table: a changed file that is missing in the row, or a file in the row that is
+//! not changed, fails the first test. All recipes are applied to one copy, which tests/nightly.sh also builds (`WARPSHARD_ADDING=build`: a
+//! `cargo check` of the whole workspace). A paper is applied to a separate tree, whose program must list and run the paper's items; only
+//! the packages that depend on the papers are rebuilt.
 //!
-//! Both trees lie in the target folder and stay there. A file is written when it differs, so that cargo builds again what has changed since.
+//! Both trees are in the target folder and stay there. A file is written only if it differs, so that cargo rebuilds just the changed files.
 
 mod adding {
     pub(crate) mod recipes;
@@ -21,24 +21,24 @@ use adding::recipes::{RECIPES, Recipe, TOY};
 
 /// A change that a recipe makes to a file.
 pub(crate) enum Change {
-    /// The file is new.
+    /// Creates a file with this text.
     New(&'static str),
-    /// The file is new and begins as a copy of another, in which the first text is replaced by the second.
+    /// Creates a file as a copy of another file, with the first text replaced by the second.
     CopyOf(&'static str, &'static str, &'static str),
-    /// A text is inserted after the first line that contains another.
+    /// Inserts the second text after the first line that contains the first text.
     After(&'static str, &'static str),
-    /// The first occurrence of a text is replaced by another.
+    /// Replaces the first occurrence of the first text by the second.
     Replace(&'static str, &'static str),
 }
 
-/// The rows of the table of docs/adding.md: what is added, and which files that changes.
+/// Returns the rows of the table of docs/adding.md: name of the recipe and changed files.
 fn rows() -> Vec<(String, Vec<String>)> {
     let text = fs::read_to_string(root().join("docs/adding.md")).unwrap();
     let table = text.lines().skip_while(|line| !line.starts_with("| to add | files |")).skip(2).take_while(|line| line.starts_with('|'));
     let row = |line: &str| {
         let mut cells = line.trim_matches('|').splitn(2, '|');
         let name = cells.next().unwrap().trim().to_owned();
-        // Every second piece between backquotes is quoted; paths are those that name a folder.
+        // Every second piece between backquotes is quoted; quoted pieces with a slash are paths.
         let quoted = cells.next().unwrap().split('`').skip(1).step_by(2);
         (name, quoted.filter(|path| path.contains('/')).map(str::to_owned).collect())
     };
@@ -49,8 +49,8 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A path of the table with the recipe's own names in place of the table's.
-fn filled(path: &str, recipe: &Recipe) -> String {
+/// Returns a path of the table with the table's placeholders replaced by the recipe's names.
+fn with_recipe_names(path: &str, recipe: &Recipe) -> String {
     let path = recipe.names.iter().fold(path.to_owned(), |path, (placeholder, name)| path.replace(placeholder, name));
     path.replace("/x.", &format!("/{}.", recipe.name))
 }
@@ -61,7 +61,7 @@ fn every_recipe_changes_exactly_the_files_that_its_row_names() {
     assert!(rows.len() > 15, "the table of docs/adding.md was not found");
     for recipe in RECIPES {
         let (_, files) = rows.iter().find(|(name, _)| name == recipe.row).unwrap_or_else(|| panic!("no row `{}`", recipe.row));
-        let named: BTreeSet<String> = files.iter().map(|path| filled(path, recipe)).collect();
+        let named: BTreeSet<String> = files.iter().map(|path| with_recipe_names(path, recipe)).collect();
         let changed: BTreeSet<String> = recipe.changes.iter().map(|(path, _)| (*path).to_owned()).collect();
         assert_eq!(named, changed, "row `{}` of docs/adding.md names the left files, its recipe changes the right ones", recipe.row);
     }
@@ -95,7 +95,7 @@ fn every_file_that_the_table_names_exists() {
     }
 }
 
-/// The packages of the workspace.
+/// Returns the names of the packages of the workspace.
 fn packages() -> Vec<String> {
     let name = |member: &str| {
         let manifest: toml::Table = fs::read_to_string(root().join(member).join("Cargo.toml")).unwrap().parse().unwrap();
@@ -106,12 +106,12 @@ fn packages() -> Vec<String> {
     members.chain([name(".")]).collect()
 }
 
-/// The target folder, target/PROFILE/deps/adding-... being this test: dependencies are shared with the builds of this tree.
+/// Returns the target folder. This test runs as target/PROFILE/deps/adding-..., so dependencies are shared with the builds of this tree.
 fn target() -> PathBuf {
     std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned()
 }
 
-/// Runs cargo in a tree.
+/// Runs cargo in a tree and expects success.
 fn cargo(tree: &Path, arguments: &[String]) {
     let output = Command::new(env!("CARGO"))
         .args(arguments)
@@ -143,7 +143,7 @@ fn every_recipe_can_be_applied_to_one_copy_of_the_tree() {
         "benches",
         "docs",
     ] {
-        tree.take(part);
+        tree.add(part);
     }
     for recipe in RECIPES {
         for (path, change) in recipe.changes {
@@ -156,17 +156,17 @@ fn every_recipe_can_be_applied_to_one_copy_of_the_tree() {
     }
 }
 
-/// A `cargo check` of a copy of the workspace.
+/// Runs `cargo check` on a copy of the workspace.
 fn check(copy: &Path) {
     let mut arguments: Vec<String> = ["check", "--quiet", "--offline", "--lib", "--bins"].map(str::to_owned).into();
-    // A package of the copy has the place in its workspace that it has here, so cargo would take one for the other. With another profile it is
-    // another package.
+    // A package of the copy has the same path in its workspace as the original, so cargo would confuse the two. Another profile makes it a
+    // different package.
     arguments.extend(packages().iter().flat_map(|name| ["--config".to_owned(), format!("profile.dev.package.{name}.codegen-units=3")]));
     cargo(copy, &arguments);
 }
 
-/// A copy of the workspace with a paper, a program that has it and the program of tests/embedding as members, both built.
-fn with_paper() -> &'static Path {
+/// Returns a copy of the workspace with a toy paper, a program that includes it, and tests/embedding as members; builds both programs once.
+fn tree_with_paper() -> &'static Path {
     static COPY: OnceLock<PathBuf> = OnceLock::new();
     COPY.get_or_init(build_with_paper)
 }
@@ -174,21 +174,22 @@ fn with_paper() -> &'static Path {
 fn build_with_paper() -> PathBuf {
     let copy = target().join("adding/paper");
     let mut tree = Tree::default();
-    tree.take("Cargo.toml");
-    tree.take("papers");
+    tree.add("Cargo.toml");
+    tree.add("papers");
     for (path, change) in TOY {
         tree.apply(path, change, "paper");
     }
-    // The program's own binary would take the place of this tree's.
+    // A separate program with another name is built, because the main binary would overwrite this tree's.
     tree.apply("Cargo.toml", &Change::Replace("members = [", "members = [\n    \"program\",\n    \"tests/embedding\","), "paper");
     tree.0.insert("program/Cargo.toml".to_owned(), program().into_bytes());
-    // As a member it takes what this tree's build made of the library, which a program outside of it builds anew (tests/embedding.sh).
-    tree.take("tests/embedding/Cargo.toml");
-    tree.take("tests/embedding/src");
+    // As a member, tests/embedding reuses this tree's build of the library. A program outside of the workspace (tests/embedding.sh) would
+    // rebuild it.
+    tree.add("tests/embedding/Cargo.toml");
+    tree.add("tests/embedding/src");
     tree.apply("tests/embedding/Cargo.toml", &Change::Replace("[workspace]\n", ""), "embedding");
     tree.apply("program/src/main.rs", &Change::New("fn main() -> std::process::ExitCode {\n    warpshard::cli::main()\n}\n"), "paper");
     tree.write(&copy);
-    // Whatever else is what it is here, so that cargo takes what this tree's build made of it.
+    // All other parts are links to this tree, so that cargo reuses their build.
     for part in ["README.md", "src", "crates", "sync", "configs", "programs", "python", "validate", "benches", "docs"] {
         let link = copy.join(part);
         if !link.exists() {
@@ -198,7 +199,7 @@ fn build_with_paper() -> PathBuf {
     fs::copy(root().join("Cargo.lock"), copy.join("Cargo.lock")).unwrap();
     let packages = ["--package", "warpshard-with-toy", "--package", "warpshard-embedding"];
     let mut arguments: Vec<String> = ["build", "--quiet", "--offline"].into_iter().chain(packages).map(str::to_owned).collect();
-    // As above; what depends on the papers is another package by that alone.
+    // Another profile makes `warpshard-papers` a different package, as in `check`; its dependents then differ, too.
     for setting in ["opt-level=0", "codegen-units=3"] {
         arguments.extend(["--config".to_owned(), format!("profile.dev.package.warpshard-papers.{setting}")]);
     }
@@ -207,16 +208,16 @@ fn build_with_paper() -> PathBuf {
 }
 
 #[test]
-fn a_program_that_embeds_the_library_brings_its_own_policies() {
-    let copy = with_paper();
+fn an_embedding_program_runs_with_its_policies() {
+    let copy = tree_with_paper();
     let output = Command::new(target().join("debug/warpshard-embedding")).current_dir(copy).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success() && text.contains("CTAs handed out"), "{text}{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
-fn the_program_lists_and_runs_what_a_new_paper_adds() {
-    let copy = with_paper();
+fn the_program_lists_and_runs_the_items_of_a_new_paper() {
+    let copy = tree_with_paper();
     let run = |arguments: &[&str]| {
         let output = Command::new(target().join("debug/warpshard-with-toy")).args(arguments).current_dir(copy).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -239,7 +240,7 @@ fn the_program_lists_and_runs_what_a_new_paper_adds() {
     assert!(results.join("index.html").is_file());
 }
 
-/// The manifest of a program with the features of this build, so that cargo reuses the packages that have features, too.
+/// Returns the manifest of a program with the features of this build, so that cargo also reuses the packages that have features.
 fn program() -> String {
     let features = [("mpi", cfg!(feature = "mpi")), ("parquet", cfg!(feature = "parquet")), ("monitor", cfg!(feature = "monitor"))];
     let features: Vec<&str> = features.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect();
@@ -254,19 +255,19 @@ fn program() -> String {
 struct Tree(BTreeMap<String, Vec<u8>>);
 
 impl Tree {
-    /// Takes a file of this tree, or all files of a folder.
-    fn take(&mut self, part: &str) {
+    /// Adds a file of the repository, or all files of a folder.
+    fn add(&mut self, part: &str) {
         let from = root().join(part);
         if from.is_dir() {
             for entry in fs::read_dir(from).unwrap() {
-                self.take(&format!("{part}/{}", entry.unwrap().file_name().to_str().unwrap()));
+                self.add(&format!("{part}/{}", entry.unwrap().file_name().to_str().unwrap()));
             }
         } else {
             self.0.insert(part.to_owned(), fs::read(from).unwrap());
         }
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     fn text(&self, path: &str, row: &str) -> String {
         let file = self.0.get(path).unwrap_or_else(|| panic!("recipe `{row}`: there is no {path}"));
         String::from_utf8(file.clone()).unwrap()
@@ -297,7 +298,7 @@ impl Tree {
         self.0.insert(path.to_owned(), text.into_bytes());
     }
 
-    /// Makes a folder hold these files. One that it holds already keeps its time, one that is no longer among them goes.
+    /// Writes the files to a folder. Unchanged files keep their time stamps, and other files of the folder are removed.
     fn write(&self, folder: &Path) {
         for (path, text) in &self.0 {
             let file = folder.join(path);

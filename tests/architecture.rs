@@ -1,6 +1,6 @@
-//! The rules that the source itself must keep: who imports whom, and what may stand where.
+//! Rules for the source itself: allowed imports between packages, and constructs that are allowed only in certain files.
 //!
-//! Each check lists every place that breaks it, as `file:line: what, and what to do instead`.
+//! Each check lists all violations as `file:line: violation, and the alternative`.
 
 #[path = "architecture/circles.rs"]
 mod circles;
@@ -15,11 +15,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use circles::Exempt;
+use circles::Exemptions;
 use source::Source;
 
-/// Who may import whom: a package without `warpshard-`, and the packages or parts of packages that it may name. Arrows point upwards.
-const ARROWS: &[(&str, &[&str])] = &[
+/// Allowed imports: each package (without `warpshard-`), and the packages or parts of packages that it may import. Arrows point upwards.
+const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("host", &[]),
     ("state_derive", &[]),
     ("state", &["host", "state_derive"]),
@@ -177,60 +177,60 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The file that names every package for users of the library. What else lies in its package follows the table.
+/// The file that re-exports every package for users of the library. All other files of its package follow the table.
 const FACADE: &str = "src/lib.rs";
 
-/// Packages whose results must follow from machine, workload and seed alone, as must those of the controllers of papers.
-const SIMULATED: &[&str] =
+/// Packages whose results must depend on machine, workload and seed alone. The same holds for the controllers of papers.
+const MODEL_PACKAGES: &[&str] =
     &["base", "protocol", "device", "stats", "workload", "isa", "cpu_load", "mem", "noc", "gpu", "cpu", "rig", "control", "policy", "seam"];
 
-/// Folders whose files are the stages of one pipeline: a stage names what the next one takes, which names what it is handed, so
-/// they may import each other.
+/// Folders whose files are the stages of one pipeline. A stage and the next one name each other's types, so the files may import each
+/// other.
 const PIPELINES: &[&str] = &["program/exec", "noc/mesh"];
 
-/// Modules that what lies inside them may import, each with what it defines for that.
-const FAMILIES: &[(&str, &str)] = &[
-    ("gpu/sm", "an SM, whose stages are methods of it in files of their own"),
-    ("gpu/sm/issue/sched", "what an order of warps is, which every order implements"),
-    ("gpu/sm/lsu", "a load/store unit, whose stages are methods of it in files of their own"),
-    ("mem/cache/prefetch", "what a prefetcher is, which every prefetcher implements"),
-    ("mem/cache/replacement", "what a policy of replacement is, which every policy implements"),
-    ("mem/dram/control", "a controller of DRAM, whose steps are methods of it in files of their own"),
-    ("mem/dram/control/page", "what a page policy is asked, which every policy answers"),
-    ("mem/dram/control/refresh", "what is asked before a refresh, which every way to close rows answers"),
-    ("mem/partition", "a partition, whose parts are methods of it in files of their own"),
-    ("program", "a program that is ready to execute, which is loaded, executed, recorded and summed up in files of their own"),
-    ("program/load", "what loads a launch file, part by part in files of their own"),
+/// Modules that their submodules may import, each with the reason.
+const PARENT_MODULES: &[(&str, &str)] = &[
+    ("gpu/sm", "an SM, whose stages are methods in separate files"),
+    ("gpu/sm/issue/sched", "the trait of warp orders, which every order implements"),
+    ("gpu/sm/lsu", "a load/store unit, whose stages are methods in separate files"),
+    ("mem/cache/prefetch", "the trait of prefetchers, which every prefetcher implements"),
+    ("mem/cache/replacement", "the trait of replacement policies, which every policy implements"),
+    ("mem/dram/control", "a DRAM controller, whose steps are methods in separate files"),
+    ("mem/dram/control/page", "the input of page policies, which every policy uses"),
+    ("mem/dram/control/refresh", "the input of refresh policies, which every policy uses"),
+    ("mem/partition", "a partition, whose parts are methods in separate files"),
+    ("program", "a loaded program; loading, execution, recording and summaries are in separate files"),
+    ("program/load", "the loader of launch files, whose parts are in separate files"),
 ];
 
 /// Packages that may print.
-const PRINTING: &[&str] = &["report", "main"];
+const PRINTING_PACKAGES: &[&str] = &["report", "main"];
 
 /// Packages that may use `unsafe` and atomics.
-const LOW: &[&str] = &["host", "state", "state_derive", "sync"];
+const LOW_LEVEL: &[&str] = &["host", "state", "state_derive", "sync"];
 
-/// No file is longer than this; most have 80 to 250 lines.
-const LONGEST_FILE: usize = 700;
+/// Largest number of lines of a file; most files have 80 to 250 lines.
+const MAX_FILE_LINES: usize = 700;
 
 fn verdict(rule: &str, problems: Vec<String>) {
     assert!(problems.is_empty(), "{rule}\n  {}", problems.join("\n  "));
 }
 
-/// Whether a row of the table allows a path that begins with a package.
+/// Returns `true` if a row of the table allows a path that begins with a package.
 fn allows(allowed: &[&str], path: &str) -> bool {
     allowed.iter().any(|allowed| path.strip_prefix(allowed).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))
 }
 
 fn forbidden_arrows(source: &Source) -> Vec<String> {
     let package = source.package();
-    let Some((_, allowed)) = ARROWS.iter().find(|row| row.0 == package) else {
+    let Some((_, allowed)) = ALLOWED_IMPORTS.iter().find(|row| row.0 == package) else {
         return vec![format!("{}:1: package `{package}` is not in the arrow table", source.path)];
     };
     let known = |target: &str| allowed.iter().any(|allowed| allowed.split("::").next() == Some(target));
     let mut problems = Vec::new();
     for path in source.paths() {
         let Some(target) = source.absolute(&path).filter(|target| target[0] != package) else { continue };
-        // What only tests take is a dependency of tests; the parts of what both take are the same.
+        // Imports in tests may use packages beyond the table (dev-dependencies), but for packages in the table the same parts are allowed.
         if !allows(allowed, &target.join("::")) && (known(&target[0]) || !source.is_test(path.at)) {
             let (line, target) = (source.line_of(path.at), target.join("::"));
             problems.push(format!("{}:{line}: {package} must not import {target}; it may import {}", source.path, list(allowed)));
@@ -240,18 +240,18 @@ fn forbidden_arrows(source: &Source) -> Vec<String> {
 }
 
 fn list(names: &[&str]) -> String {
-    if names.is_empty() { "nothing of ours".to_owned() } else { names.join(", ") }
+    if names.is_empty() { "no package of this project".to_owned() } else { names.join(", ") }
 }
 
-/// Every place where one of `words` stands in the code.
+/// Lists every occurrence of one of `words` in the code.
 fn uses(source: &Source, words: &[&str], instead: &str) -> Vec<String> {
     let places = words.iter().flat_map(|word| source.words(word).map(move |at| (at, *word)));
     let in_order: BTreeSet<(usize, &str)> = places.collect();
     in_order.iter().map(|(at, word)| format!("{}:{}: `{word}`: {instead}", source.path, source.line_of(*at))).collect()
 }
 
-/// Iterations over a map or set whose order depends on hashes: found by the names that the file gives to such maps.
-fn hash_iterations(source: &Source) -> Vec<String> {
+/// Lists iterations over maps and sets whose order depends on hashes, found by the names of the file's hash maps.
+fn find_hash_iterations(source: &Source) -> Vec<String> {
     const ORDERED_BY_HASH: [&str; 7] = ["iter", "iter_mut", "keys", "values", "values_mut", "drain", "into_iter"];
     let mut problems = Vec::new();
     for kind in ["FxHashMap", "FxHashSet"] {
@@ -268,7 +268,7 @@ fn hash_iterations(source: &Source) -> Vec<String> {
                 let method: String = call.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
                 if ORDERED_BY_HASH.contains(&method.as_str()) {
                     problems.push(format!(
-                        "{}:{}: `{name}.{method}()` visits a {kind} in the order of its hashes: use a BTreeMap, or sort keys kept beside it",
+                        "{}:{}: `{name}.{method}()` visits a {kind} in the order of its hashes: use a BTreeMap, or keep a sorted list of keys",
                         source.path,
                         source.line_of(used)
                     ));
@@ -285,25 +285,26 @@ fn hash_iterations(source: &Source) -> Vec<String> {
 fn packages_import_only_along_the_arrows() {
     let sources = Source::packages();
     let problems = sources.iter().filter(|source| source.path != FACADE).flat_map(forbidden_arrows).collect();
-    verdict("the arrow table of tests/architecture.rs says who may import whom:", problems);
+    verdict("the arrow table of tests/architecture.rs lists the allowed imports:", problems);
 }
 
 #[test]
 fn the_arrow_table_names_the_packages_that_exist() {
     let found: BTreeSet<String> = Source::packages().iter().map(Source::package).collect();
-    let table: BTreeSet<String> = ARROWS.iter().map(|row| row.0.to_owned()).collect();
+    let table: BTreeSet<String> = ALLOWED_IMPORTS.iter().map(|row| row.0.to_owned()).collect();
     assert_eq!(found, table, "left: packages with sources, right: packages of the arrow table");
     let members: BTreeSet<String> = members().into_iter().map(|(package, _)| package).collect();
     assert_eq!(members, table, "left: packages of Cargo.toml, right: packages of the arrow table");
 }
 
-/// A manifest of this repository.
+/// Reads a manifest of this repository.
 fn manifest(path: &str) -> toml::Table {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}")).parse().unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The packages of the workspace below the program, and that of the program, each with the path of its manifest. The Python package stands above.
+/// Returns the program's package and the packages of the workspace below it, each with the path of its manifest. The Python package is
+/// above the program and is excluded.
 fn members() -> Vec<(String, String)> {
     let workspace = manifest("Cargo.toml");
     let members = workspace["workspace"]["members"]
@@ -316,7 +317,7 @@ fn members() -> Vec<(String, String)> {
     named.chain([("main".to_owned(), "Cargo.toml".to_owned())]).collect()
 }
 
-/// The packages of ours in the tables of dependencies called `kind`, those for some targets only included.
+/// Returns the project's packages in the dependency tables called `kind`, including the tables for particular targets.
 fn dependencies(manifest: &toml::Table, kind: &str) -> BTreeSet<String> {
     let targets = manifest.get("target").and_then(toml::Value::as_table).into_iter().flat_map(toml::Table::values);
     let tables = [manifest].into_iter().chain(targets.filter_map(toml::Value::as_table)).filter_map(|table| table.get(kind)?.as_table());
@@ -326,13 +327,13 @@ fn dependencies(manifest: &toml::Table, kind: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn packages_depend_only_on_what_the_arrow_table_allows() {
+fn package_dependencies_follow_the_arrow_table() {
     let mut problems = Vec::new();
     for (package, path) in members() {
-        let (_, allowed) = ARROWS.iter().find(|row| row.0 == package).unwrap_or_else(|| panic!("no row `{package}`"));
+        let (_, allowed) = ALLOWED_IMPORTS.iter().find(|row| row.0 == package).unwrap_or_else(|| panic!("no row `{package}`"));
         let manifest = manifest(&path);
         let allowed: BTreeSet<&str> = allowed.iter().map(|allowed| allowed.split("::").next().unwrap()).collect();
-        // The program's own package names all others for users of the library.
+        // The program's package depends on all others, to re-export them for users of the library.
         for kind in ["dependencies", "build-dependencies"].into_iter().filter(|_| package != "main") {
             let wrong = dependencies(&manifest, kind).into_iter().filter(|name| !allowed.contains(name.as_str()));
             problems.extend(wrong.map(|name| format!("{path}: {package} must not depend on {name}")));
@@ -343,14 +344,14 @@ fn packages_depend_only_on_what_the_arrow_table_allows() {
             problems.extend(wrong.map(|name| format!("{path}: tests of {package} must not depend on {name}: they belong in tests/")));
         }
     }
-    verdict("the arrow table of tests/architecture.rs says which package may depend on which:", problems);
+    verdict("the arrow table of tests/architecture.rs lists the allowed dependencies:", problems);
 }
 
 #[test]
-fn the_arrows_have_no_loop() {
-    // A package may import only packages that stand above it in the table.
-    let above = |row: usize, name: &str| ARROWS[..row].iter().any(|earlier| earlier.0 == name);
-    let wrong = ARROWS.iter().enumerate().flat_map(|(row, (package, allowed))| {
+fn the_arrow_table_has_no_cycle() {
+    // A package may import only packages from earlier rows of the table.
+    let above = |row: usize, name: &str| ALLOWED_IMPORTS[..row].iter().any(|earlier| earlier.0 == name);
+    let wrong = ALLOWED_IMPORTS.iter().enumerate().flat_map(|(row, (package, allowed))| {
         let packages = allowed.iter().map(|name| name.split("::").next().unwrap_or_default());
         packages.filter(move |name| !above(row, name)).map(move |name| format!("{package} -> {name}"))
     });
@@ -358,35 +359,33 @@ fn the_arrows_have_no_loop() {
 }
 
 #[test]
-fn no_folders_import_each_other_in_a_circle() {
-    let problems = circles::of_folders(&Source::packages());
+fn folders_have_no_import_cycles() {
+    let problems = circles::folder_cycles(&Source::packages());
     verdict("folders that do not contain each other import each other in one direction only:", problems);
 }
 
 #[test]
-fn no_files_import_each_other_in_a_circle() {
-    let exempt = Exempt { pipelines: PIPELINES, families: FAMILIES };
-    verdict("files import each other in one direction only:", circles::of_files(&Source::packages(), &exempt));
+fn files_have_no_import_cycles() {
+    let exempt = Exemptions { pipelines: PIPELINES, parent_modules: PARENT_MODULES };
+    verdict("files import each other in one direction only:", circles::file_cycles(&Source::packages(), &exempt));
 }
 
 #[test]
-fn what_the_check_of_circles_lets_pass_exists() {
+fn exemptions_from_the_cycle_check_exist() {
     let sources = Source::packages();
     let modules: BTreeSet<String> = sources.iter().flat_map(|source| [source.module().join("/"), source.folder().join("/")]).collect();
-    let named = PIPELINES.iter().chain(FAMILIES.iter().map(|(family, _)| family));
-    verdict(
-        "modules that are let pass exist:",
-        named.filter(|module| !modules.contains(**module)).map(|module| (*module).to_owned()).collect(),
-    );
-    let idle = FAMILIES.iter().filter(|family| {
-        let others: Vec<(&str, &str)> = FAMILIES.iter().filter(|other| other != family).copied().collect();
-        circles::of_files(&sources, &Exempt { pipelines: PIPELINES, families: &others }).is_empty()
+    let named = PIPELINES.iter().chain(PARENT_MODULES.iter().map(|(family, _)| family));
+    verdict("exempted modules exist:", named.filter(|module| !modules.contains(**module)).map(|module| (*module).to_owned()).collect());
+    let idle = PARENT_MODULES.iter().filter(|family| {
+        let others: Vec<(&str, &str)> = PARENT_MODULES.iter().filter(|other| other != family).copied().collect();
+        circles::file_cycles(&sources, &Exemptions { pipelines: PIPELINES, parent_modules: &others }).is_empty()
     });
-    verdict("a module is let pass only if it stands in a circle:", idle.map(|(family, _)| (*family).to_owned()).collect());
+    verdict("a module is exempted only if it is part of a cycle:", idle.map(|(family, _)| (*family).to_owned()).collect());
 }
 
-/// The places where a file names one of `keys`, which are words joined by `_`, as a part of a name: whole, or joined to other words by `_` or `-`.
-fn keys_named(path: &str, text: &str, keys: &[String]) -> Vec<String> {
+/// Lists the lines of a file with one of `keys` as a whole name or as a part of a name joined by `_` or `-`. A key consists of words joined
+/// by `_`.
+fn find_paper_keys(path: &str, text: &str, keys: &[String]) -> Vec<String> {
     let mut problems = Vec::new();
     let spellings = keys.iter().flat_map(|key| [key.clone(), key.replace('_', "-"), key.to_uppercase()]).collect::<BTreeSet<String>>();
     for (line, text) in (1..).zip(text.lines()).chain([(0, path)]) {
@@ -396,7 +395,7 @@ fn keys_named(path: &str, text: &str, keys: &[String]) -> Vec<String> {
                 !before.into_iter().chain(after).any(char::is_alphanumeric)
             };
             if text.match_indices(key.as_str()).any(|(at, _)| alone(at)) {
-                problems.push(format!("{path}:{line}: `{key}` is the name of a paper, which only papers/ may know"));
+                problems.push(format!("{path}:{line}: `{key}` is the name of a paper, which only papers/ may use"));
             }
         }
     }
@@ -404,7 +403,7 @@ fn keys_named(path: &str, text: &str, keys: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn no_package_below_the_papers_knows_one() {
+fn no_package_below_the_papers_names_a_paper() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folders = fs::read_dir(root.join("papers/src")).unwrap().map(|entry| entry.unwrap());
     let keys: Vec<String> = folders.filter(|entry| entry.path().is_dir()).map(|entry| entry.file_name().into_string().unwrap()).collect();
@@ -413,12 +412,12 @@ fn no_package_below_the_papers_knows_one() {
     ["configs", "crates", "programs", "sync"].iter().for_each(|folder| source::collect(&root.join(folder), &mut files));
     files.sort();
     let problems =
-        files.iter().flat_map(|file| keys_named(&source::relative(file), &String::from_utf8_lossy(&fs::read(file).unwrap()), &keys));
-    verdict("papers/ alone knows of papers:", problems.collect());
+        files.iter().flat_map(|file| find_paper_keys(&source::relative(file), &String::from_utf8_lossy(&fs::read(file).unwrap()), &keys));
+    verdict("only papers/ names papers:", problems.collect());
 }
 
 #[test]
-fn every_file_says_what_it_is() {
+fn every_file_begins_with_a_doc_comment() {
     let mut problems = Vec::new();
     for source in Source::everywhere() {
         if !source.text.starts_with("//!") {
@@ -429,19 +428,19 @@ fn every_file_says_what_it_is() {
 }
 
 #[test]
-fn no_file_mixes_too_many_things() {
+fn files_stay_below_the_length_limit() {
     let lines = Source::everywhere()
         .into_iter()
         .map(|source| (source.text.lines().count(), source.path))
-        .filter(|(lines, _)| *lines > LONGEST_FILE);
-    let problems = lines.map(|(lines, path)| format!("{path}:{LONGEST_FILE}: {lines} lines: split it by mechanism")).collect();
+        .filter(|(lines, _)| *lines > MAX_FILE_LINES);
+    let problems = lines.map(|(lines, path)| format!("{path}:{MAX_FILE_LINES}: {lines} lines: split it by mechanism")).collect();
     verdict("files stay short enough to read:", problems);
 }
 
 #[test]
-fn unsafe_and_atomics_live_in_packages_of_their_own() {
+fn unsafe_code_and_atomics_are_confined_to_low_level_packages() {
     let everywhere = Source::everywhere();
-    let sources = everywhere.iter().filter(|source| !LOW.contains(&source.package().as_str()) && !source.path.starts_with("sync/"));
+    let sources = everywhere.iter().filter(|source| !LOW_LEVEL.contains(&source.package().as_str()) && !source.path.starts_with("sync/"));
     let words = ["unsafe", "UnsafeCell", "sync::atomic", "AtomicBool", "AtomicU32", "AtomicU64", "AtomicUsize"];
     let instead = "belongs in the package `sync`, behind a type with a loom test, or, without concurrency, in the package `host`";
     let problems = sources.flat_map(|source| uses(source, &words, instead)).collect();
@@ -451,15 +450,15 @@ fn unsafe_and_atomics_live_in_packages_of_their_own() {
 #[test]
 fn only_report_and_the_program_print() {
     let macros = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
-    let silent = Source::packages().into_iter().filter(|source| !PRINTING.contains(&source.package().as_str()));
-    let problems = silent.flat_map(|source| uses(&source, &macros, "only report and the program print; give the text to them")).collect();
+    let silent = Source::packages().into_iter().filter(|source| !PRINTING_PACKAGES.contains(&source.package().as_str()));
+    let problems = silent.flat_map(|source| uses(&source, &macros, "only report and the program print; return the text to them")).collect();
     verdict("packages other than report and the program's own are silent:", problems);
 }
 
-/// Whether results of simulation are made in a file: in a package of models, or by a controller of a paper.
+/// Returns `true` if a file computes simulation results: a file of a model package, or a controller of a paper.
 fn simulated(source: &Source) -> bool {
     let module = source.module();
-    SIMULATED.contains(&module[0].as_str()) || module[0] == "papers" && module.get(2).is_some_and(|folder| folder == "control")
+    MODEL_PACKAGES.contains(&module[0].as_str()) || module[0] == "papers" && module.get(2).is_some_and(|folder| folder == "control")
 }
 
 #[test]
@@ -467,7 +466,7 @@ fn nothing_simulated_depends_on_hash_order() {
     let mut problems = Vec::new();
     for source in Source::packages() {
         if simulated(&source) || ["engine", "chip"].contains(&source.package().as_str()) {
-            problems.extend(hash_iterations(&source));
+            problems.extend(find_hash_iterations(&source));
             let is_test = |line: usize| source.text.lines().take(line).any(|line| line.trim() == "#[cfg(test)]");
             let random = uses(&source, &["HashMap", "HashSet"], "hashes differ from run to run: use FxHashMap, BTreeMap or an array");
             let outside_tests = random.into_iter().filter(|problem| {
@@ -486,13 +485,13 @@ fn nothing_simulated_reads_the_host() {
     let problems = Source::packages()
         .into_iter()
         .filter(simulated)
-        .flat_map(|source| uses(&source, &words, "the host must not show in results"))
+        .flat_map(|source| uses(&source, &words, "results must not depend on the host"))
         .collect();
-    verdict("models know no host:", problems);
+    verdict("models do not depend on the host:", problems);
 }
 
 #[test]
-fn nothing_is_left_for_later() {
+fn no_todo_marker_or_ignored_test_remains() {
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
     let mut problems = Vec::new();
     for source in Source::everywhere() {
@@ -509,14 +508,14 @@ fn nothing_is_left_for_later() {
                 tell("an ignored test proves nothing: make it pass or remove it");
             }
             if line.contains("allow(") && ["dead_code", "unused", "clippy::"].iter().any(|lint| line.contains(lint)) {
-                tell("a silenced lint: mend the code, or `#[expect(.., reason)]`");
+                tell("a silenced lint: fix the code, or `#[expect(.., reason)]`");
             }
         }
     }
     verdict("what is merged is finished:", problems);
 }
 
-mod the_checks_themselves {
+mod tests_of_the_checks {
     use super::*;
 
     fn arrows(path: &str, text: &str) -> Vec<String> {
@@ -558,7 +557,7 @@ mod the_checks_themselves {
     }
 
     #[test]
-    fn take_a_part_of_a_package_for_that_part_only() {
+    fn allow_only_the_named_part_of_a_package() {
         assert_eq!(arrows("crates/gpu/src/x.rs", "use warpshard_mem::{cache::Cache, llc::Slice};").len(), 1);
         assert_eq!(arrows("crates/gpu/src/x.rs", "use warpshard_mem::{self};").len(), 1);
         assert_eq!(arrows("crates/gpu/src/x.rs", "use warpshard_mem;").len(), 1);
@@ -570,13 +569,13 @@ mod the_checks_themselves {
         files.iter().map(|(path, text)| Source::new(path, text)).collect()
     }
 
-    fn circles_of_files(files: &[(&str, &str)]) -> Vec<String> {
-        let exempt = Exempt { pipelines: &["mem/stages"], families: &[("mem/policies", "an example")] };
-        circles::of_files(&sources(files), &exempt)
+    fn cycles_of_files(files: &[(&str, &str)]) -> Vec<String> {
+        let exempt = Exemptions { pipelines: &["mem/stages"], parent_modules: &[("mem/policies", "an example")] };
+        circles::file_cycles(&sources(files), &exempt)
     }
 
     #[test]
-    fn find_a_circle_of_folders_across_files() {
+    fn find_an_import_cycle_of_folders_across_files() {
         let mut files = vec![
             ("crates/mem/src/llc/slice.rs", "use super::super::cache::tags::Tags;"),
             ("crates/mem/src/llc/mod.rs", "mod slice;"),
@@ -584,23 +583,23 @@ mod the_checks_themselves {
             ("crates/mem/src/dram/mod.rs", "use warpshard_base::Cycle;"),
             ("crates/base/src/lib.rs", ""),
         ];
-        assert_eq!(circles::of_folders(&sources(&files)), [""; 0]);
+        assert_eq!(circles::folder_cycles(&sources(&files)), [""; 0]);
         files.push(("crates/mem/src/dram/due.rs", "use super::super::cache::tags::Tags;"));
         let circle = ["crates/mem/src/cache/tags.rs:1: mem::dram::Channel", "crates/mem/src/dram/due.rs:1: mem::cache::tags::Tags"];
-        assert_eq!(circles::of_folders(&sources(&files)), circle);
-        // A folder and one inside it may name each other.
+        assert_eq!(circles::folder_cycles(&sources(&files)), circle);
+        // A folder and its subfolder may name each other.
         let inside = [
             ("crates/mem/src/lib.rs", "pub use cache::tags::Tags; use cache::tags::Line;"),
             ("crates/mem/src/cache/tags.rs", "use super::super::Unit;"),
         ];
-        assert_eq!(circles::of_folders(&sources(&inside)), [""; 0]);
+        assert_eq!(circles::folder_cycles(&sources(&inside)), [""; 0]);
     }
 
     #[test]
-    fn find_a_circle_of_files_unless_they_are_one_pipeline() {
+    fn find_an_import_cycle_of_files_unless_they_are_one_pipeline() {
         let found = |folder: &str, ports: &str| {
             let path = |name: &str| format!("crates/mem/src/{folder}/{name}.rs");
-            circles_of_files(&[
+            cycles_of_files(&[
                 (&path("mod"), "mod tags; mod queue; use tags::Tags;"),
                 (&path("tags"), "use super::queue::Queue;"),
                 (&path("queue"), "use super::ports::Port;"),
@@ -613,7 +612,7 @@ mod the_checks_themselves {
         assert_eq!(found("llc", "use crate::llc::queue::Queue;"), [circle]);
         assert_eq!(found("llc", "fn f() { super::queue::f() }"), [circle.replace("::Queue", "::f")]);
         assert_eq!(found("stages", "use super::queue::Queue;"), [""; 0]);
-        // What only tests import does not count.
+        // Imports in tests do not count.
         for test in [
             "#[cfg(test)]\nmod tests {\n use super::super::queue::Queue;\n}",
             "#[cfg(test)]\nuse super::queue::Queue;",
@@ -625,25 +624,25 @@ mod the_checks_themselves {
     }
 
     #[test]
-    fn find_a_circle_of_a_module_and_one_inside_it() {
+    fn find_an_import_cycle_of_a_module_and_its_submodule() {
         let found =
-            |parent: &str, child: &str| circles_of_files(&[("crates/mem/src/llc/mod.rs", parent), ("crates/mem/src/llc/tags.rs", child)]);
+            |parent: &str, child: &str| cycles_of_files(&[("crates/mem/src/llc/mod.rs", parent), ("crates/mem/src/llc/tags.rs", child)]);
         for parent in ["use tags::Tags;", "use self::tags::Tags;", "fn f() { tags::f() }", "use crate::llc::{tags::{Tags}};"] {
             for child in ["use super::Unit;", "fn f(_: super::Unit) {}", "use super::*;", "use crate::llc::Unit;"] {
                 assert_eq!(found(&format!("mod tags; {parent} struct Unit;"), child).len(), 1, "{parent} {child}");
             }
         }
-        // One direction is no circle: a module may pass on what lies inside it.
+        // One direction is no cycle: a module may re-export items of its submodules.
         assert_eq!(found("mod tags; pub use tags::Tags; struct Unit;", "use super::Unit;"), [""; 0]);
         assert_eq!(found("mod tags; use tags::Tags;", "pub(in super::super) struct Tags;"), [""; 0]);
         let family = [("crates/mem/src/policies/mod.rs", "use tags::Tags;"), ("crates/mem/src/policies/tags.rs", "use super::Unit;")];
-        assert_eq!(circles_of_files(&family), [""; 0]);
+        assert_eq!(cycles_of_files(&family), [""; 0]);
     }
 
     #[test]
     fn follow_names_to_the_file_that_defines_them() {
         let found = |parent: &str, child: &str, unit: &str| {
-            circles_of_files(&[
+            cycles_of_files(&[
                 ("crates/mem/src/llc/mod.rs", &format!("mod tags; mod unit; use tags::Tags; {parent}")),
                 ("crates/mem/src/llc/tags.rs", child),
                 ("crates/mem/src/llc/unit.rs", unit),
@@ -654,21 +653,21 @@ mod the_checks_themselves {
             assert_eq!(found(parent, "fn f() { super::Unit::new() }", "use super::tags::Tags;").len(), 1, "{parent}");
         }
         assert_eq!(found("use super::other::Unit; use std::fmt;", "use super::{Unit, fmt};", ""), [""; 0]);
-        // A module that a file took by its name is one.
+        // A path through an imported module counts as an import from that module.
         assert_eq!(found("", "use super::unit; fn f() { unit::f() }", "use super::tags; fn f(_: tags::Tags) {}").len(), 1);
     }
 
     #[test]
-    fn find_the_papers_names_in_whatever_they_are_joined_to() {
+    fn find_names_of_papers_within_longer_names() {
         let keys = ["hetero".to_owned(), "wa_sched".to_owned()];
-        let found = |text: &str| keys_named("crates/x/y.md", text, &keys).len();
+        let found = |text: &str| find_paper_keys("crates/x/y.md", text, &keys).len();
         for text in ["hetero", "`hetero`-chip", "gddr5-hetero", "is_hetero()", "wa-sched", "wa_sched/bfs", "A_HETERO", "warps\nhetero"] {
             assert_eq!(found(text), 1, "{text}");
         }
         for text in ["heterogeneous", "wa sched", "hetero6", "Hetero", "wa_scheduler"] {
             assert_eq!(found(text), 0, "{text}");
         }
-        assert_eq!(keys_named("crates/x/hetero.rs", "", &keys).len(), 1);
+        assert_eq!(find_paper_keys("crates/x/hetero.rs", "", &keys).len(), 1);
     }
 
     #[test]
@@ -682,8 +681,8 @@ mod the_checks_themselves {
     #[test]
     fn find_iteration_over_hashes() {
         let text = "struct A { seen: FxHashMap<u32, u32> }\nfn f(a: &A) { a.seen.get(&1); for x in a.seen.keys() {} }";
-        let found = hash_iterations(&Source::new("crates/gpu/src/x.rs", text));
+        let found = find_hash_iterations(&Source::new("crates/gpu/src/x.rs", text));
         assert!(found.len() == 1 && found[0].starts_with("crates/gpu/src/x.rs:2: `seen.keys()`"), "{found:?}");
-        assert_eq!(hash_iterations(&Source::new("crates/gpu/src/x.rs", "let a: FxHashMap<u32, u32>; a.get(&1); b.keys();")), [""; 0]);
+        assert_eq!(find_hash_iterations(&Source::new("crates/gpu/src/x.rs", "let a: FxHashMap<u32, u32>; a.get(&1); b.keys();")), [""; 0]);
     }
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pages in a real browser: the page of a run and a comparison, in the distribution's Chromium, on a wide screen and on a phone. Nothing may
-# be said in the console, and the screenshot must not be empty.
+# Pages in a real browser: the page of a run and of a comparison, in the distribution's Chromium, on a wide screen and on a phone. The console must
+# stay empty, and the screenshot must not.
 # usage: bash tests/browser.sh [FOLDER]      keeps the screenshots in FOLDER; WARPSHARD_BIN names the program [target/debug/warpshard]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,10 +23,10 @@ for page in run compare; do
         timeout 60 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --enable-logging=stderr --log-level=0 --user-data-dir="$work/profile" \
             --window-size="$size" --screenshot="$shot" "file://$work/$page.html" 2> "$work/log"
         if grep -E 'CONSOLE' "$work/log"; then
-            echo "error: $page.html says something in the console" >&2
+            echo "error: $page.html writes to the console" >&2
             exit 1
         fi
         [ "$(stat -c %s "$shot")" -gt 40000 ] || { echo "error: the screenshot of $page.html is empty" >&2; exit 1; }
     done
 done
-echo "Pages: run and comparison, wide and narrow, without a word in the console"
+echo "Pages: run and comparison, wide and narrow, without console messages"

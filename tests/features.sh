@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The optional features parquet and (where an MPI library and libclang are) mpi, and the default feature monitor: a sweep whose Parquet table is read
-# back, the monitor in a browser, runs under MPI, and the messages of a build without features.
-# usage: bash tests/features.sh [--list]   with the option, only the names of the features that can be built here; PYTHON names an interpreter with
+# The optional features parquet and (if an MPI library and libclang are installed) mpi, and the default feature monitor: a sweep whose Parquet table is
+# read back, the monitor in a browser, runs under MPI, and the messages of a build without features.
+# usage: bash tests/features.sh [--list]   --list prints only the names of the features that can be built here; PYTHON names an interpreter with
 #                                     pyarrow and polars [python3]; leaves the program with features in target/debug
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,14 +12,14 @@ python=$(command -v "${PYTHON:-python3}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Without the rest of the workspace, whose Python package asks for the default features.
+# Builds this package alone, because the workspace's Python package enables the default features.
 cargo build --workspace --exclude warpshard-python --quiet --bin warpshard --no-default-features
 plain=target/debug/warpshard
 for command in "sweep nowhere.toml --parquet" "sweep submit nowhere.toml --to slurm --parquet" "run --parquet"; do
     # shellcheck disable=SC2086
     "$plain" $command 2> "$work/said" && { echo "error: $command of a build without Parquet succeeds" >&2; exit 1; } || code=$?
     if [ "$code" != 2 ] || ! grep -q 'built without Parquet; .*--features parquet' "$work/said"; then
-        echo "error: $command of a build without Parquet ends with $code and says: $(cat "$work/said")" >&2
+        echo "error: $command of a build without Parquet ends with $code and prints: $(cat "$work/said")" >&2
         exit 1
     fi
 done
@@ -27,7 +27,7 @@ done
 code=0
 "$plain" run --monitor 0 2> "$work/said" || code=$?
 if [ "$code" != 2 ] || ! grep -q 'built without the monitor' "$work/said"; then
-    echo "error: --monitor of a build without features ends with $code and says: $(cat "$work/said")" >&2
+    echo "error: --monitor of a build without features ends with $code and prints: $(cat "$work/said")" >&2
     exit 1
 fi
 

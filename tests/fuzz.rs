@@ -1,8 +1,8 @@
-//! Every parser takes mutated inputs: it returns a value or an error, and never panics, hangs or takes gigabytes.
+//! Fuzzing of every parser with mutated inputs: a parser returns a value or an error, and never panics, hangs or takes gigabytes.
 //!
-//! Seeds are the repository's own files. `cargo test --test fuzz` runs a short slice that is the same every time;
-//! `WARPSHARD_FUZZ_SECONDS=60` runs for a minute, `WARPSHARD_FUZZ_SEED=N` with other mutations. An input that fails is written to a
-//! file and named with the command that repeats it: `WARPSHARD_FUZZ_INPUT=TARGET:FILE cargo test --test fuzz`.
+//! The seeds are files of the repository. `cargo test --test fuzz` runs a short, reproducible slice; `WARPSHARD_FUZZ_SECONDS=60` runs for a
+//! minute, and `WARPSHARD_FUZZ_SEED=N` changes the mutations. A failing input is written to a file, and the test prints the command that
+//! repeats it: `WARPSHARD_FUZZ_INPUT=TARGET:FILE cargo test --test fuzz`.
 
 #[path = "fuzz/folders.rs"]
 mod folders;
@@ -22,38 +22,38 @@ use mutate::Mutator;
 use targets::{TARGETS, Target};
 
 /// Mutations of each seed file in the short slice.
-const SLICE: usize = 12;
-/// An input that takes longer hangs. The longest seed takes a hundredth.
-const HANG: Duration = Duration::from_secs(120);
-/// The most memory of the process, in MiB.
-const MOST_MIB: u64 = 2048;
+const SLICE_ROUNDS: usize = 12;
+/// Time after which an input counts as a hang. The longest seed takes a hundredth of it.
+const HANG_TIMEOUT: Duration = Duration::from_secs(120);
+/// Memory limit of the process, in MiB.
+const MEMORY_LIMIT_MIB: u64 = 2048;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`, expected a number")))
 }
 
-/// Where inputs are written: the folder that cargo gives to tests.
+/// Returns the folder of inputs, below cargo's folder for tests.
 fn folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
     std::fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     folder
 }
 
-/// The most memory that the process ever had, in MiB; 0 where the operating system does not say.
+/// Returns the peak memory of the process in MiB; 0 if the operating system does not report it.
 fn peak_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) >> 10
 }
 
-/// Ends the process when one input takes too long, and says which.
-fn watch(current: &Arc<Mutex<(Instant, String)>>) {
+/// Starts a watchdog that ends the process when one input takes too long, and prints the input's command.
+fn start_watchdog(current: &Arc<Mutex<(Instant, String)>>) {
     let current = Arc::clone(current);
     std::thread::spawn(move || {
         loop {
             std::thread::sleep(Duration::from_secs(1));
             let (since, name) = current.lock().map(|now| now.clone()).unwrap_or_else(|poisoned| poisoned.into_inner().clone());
-            if since.elapsed() > HANG {
+            if since.elapsed() > HANG_TIMEOUT {
                 #[expect(clippy::print_stderr, clippy::exit, reason = "a hang can be reported in no other way")]
                 {
                     eprintln!("an input hangs; to repeat: {name}");
@@ -64,7 +64,7 @@ fn watch(current: &Arc<Mutex<(Instant, String)>>) {
     });
 }
 
-/// Runs one input; what went wrong, if anything.
+/// Runs one input; returns the failure, if any.
 fn failure(target: &Target, scratch: &Path, input: &[u8]) -> Option<String> {
     let before = peak_mib();
     let result = catch_unwind(AssertUnwindSafe(|| (target.run)(scratch, input)));
@@ -74,13 +74,13 @@ fn failure(target: &Target, scratch: &Path, input: &[u8]) -> Option<String> {
             let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
             Some(format!("panics: {}", text.unwrap_or_default()))
         }
-        Ok(()) if after > MOST_MIB && after > before => Some(format!("needs {after} MiB")),
+        Ok(()) if after > MEMORY_LIMIT_MIB && after > before => Some(format!("needs {after} MiB")),
         Ok(()) => None,
     }
 }
 
 #[test]
-fn mutated_inputs_are_taken_or_refused() {
+fn mutated_inputs_are_accepted_or_refused() {
     let scratch = tempfile::tempdir().unwrap();
     if let Ok(input) = std::env::var("WARPSHARD_FUZZ_INPUT") {
         let (name, file) = input.split_once(':').expect("WARPSHARD_FUZZ_INPUT is TARGET:FILE");
@@ -92,7 +92,7 @@ fn mutated_inputs_are_taken_or_refused() {
     let end = number("WARPSHARD_FUZZ_SECONDS").map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut mutator = Mutator::new(number("WARPSHARD_FUZZ_SEED").unwrap_or(1));
     let current = Arc::new(Mutex::new((Instant::now(), String::new())));
-    watch(&current);
+    start_watchdog(&current);
     let folder = folder();
     let (mut failures, mut inputs) = (Vec::new(), 0u64);
     let seeds: Vec<Vec<Vec<u8>>> = TARGETS.iter().map(|target| (target.seeds)()).collect();
@@ -103,11 +103,11 @@ fn mutated_inputs_are_taken_or_refused() {
         }
     }
     let mut round = 0;
-    while end.map_or(round < SLICE, |end| Instant::now() < end) && failures.len() < 20 {
+    while end.map_or(round < SLICE_ROUNDS, |end| Instant::now() < end) && failures.len() < 20 {
         for (target, seeds) in TARGETS.iter().zip(&seeds) {
             for _ in 0..target.share {
                 let input = mutator.mutate(seeds, target.words);
-                // Written before it runs, so that an abort leaves it behind.
+                // The input is written before it runs, so that it remains after an abort.
                 let file = folder.join(format!("{}-current", target.name));
                 std::fs::write(&file, &input).unwrap();
                 let repeat = |file: &Path| format!("WARPSHARD_FUZZ_INPUT={}:{} cargo test --test fuzz", target.name, file.display());

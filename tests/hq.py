@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""`hq submit` through HyperQueue's Python client, for tests where its command `hq` cannot be had: the same server and the same workers.
+"""`hq submit` through HyperQueue's Python client, for tests without its command `hq`: the same server and the same workers.
 
-It takes the options that `warpshard sweep submit --to hyperqueue` writes and no others. Tasks of HyperQueue's Python client count from 0, those of
-`--array 1-N` from 1, so that task 0 does nothing.
+It accepts only the options that `warpshard sweep submit --to hyperqueue` writes. Tasks of HyperQueue's Python client count from 0, but tasks of
+`--array 1-N` from 1, so task 0 does nothing.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A sweep by HyperQueue: a server and a worker on this machine. The collected table must be that of a sweep without it.
+# A sweep by HyperQueue: a server and a worker on this machine. The collected table must equal the table of a sweep without it.
 # usage: bash tests/hyperqueue.sh [SLICES]   WARPSHARD_BIN names the program [target/debug/warpshard]; PYTHON an interpreter with the package
-#                                            hyperqueue [python3], which is used where there is no command hq
+#                                            hyperqueue [python3], which is used if there is no command hq
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$(command -v "${PYTHON:-python3}")
@@ -64,4 +64,4 @@ timeout 300 "$bin" sweep submit plan.toml --to hyperqueue --out by-hq --slices "
 cmp alone/sweep.csv by-hq/sweep.csv
 logs=$(grep -l 'Slice [0-9]*/'"$slices"': ' by-hq/hyperqueue/slice-*.log | wc -l)
 [ "$logs" = "$slices" ] || { echo "error: $logs of $slices slices have a log" >&2; exit 1; }
-echo "HyperQueue: $slices slices of 16 runs by $way; the table is that of a sweep without it"
+echo "HyperQueue: $slices slices of 16 runs by $way; the table equals that of a sweep without it"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs with checkpoints that are killed with `kill -9` at random times and go on until they are complete: the files of a run that was never
-# stopped, each time. Every second kill comes after the first checkpoint, so that on a slow host, too, some runs go on from one.
-# usage: bash tests/kill.sh [TIMES]      how often a run is killed in all [100]
-#                                     WARPSHARD_BIN names the program [target/debug/warpshard]; WARPSHARD_KILL_SEED chooses other times [1]
+# Runs with checkpoints that are killed with `kill -9` at random times and resumed until they are complete. Each has the files of an uninterrupted
+# run. Every second kill comes after the first checkpoint, so that some runs resume from a checkpoint even on a slow host.
+# usage: bash tests/kill.sh [TIMES]      total number of kills [100]
+#                                     WARPSHARD_BIN names the program [target/debug/warpshard]; WARPSHARD_KILL_SEED changes the times [1]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 times=${1:-100}
@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "error: $1" >&2; exit 1; }
 
-# The options of each run, and core cycles between checkpoints.
+# Core cycles between checkpoints, and the options of each run.
 runs=(
     "200 --machine tiny --workload gather --set workload.cta_count=200 --interval 500 --policy dyncta:period=512"
     "300 --machine tiny --program programs/bfs.toml --interval 1000"
@@ -37,7 +37,7 @@ for number in "${!runs[@]}"; do
             if [ "$killed" -lt "$until" ] && [ $((killed % 2)) = 1 ]; then
                 while [ ! -e "$out.checkpoint" ] && kill -0 $child 2> /dev/null; do sleep 0.001; done
             fi
-            # Anywhere in the time that a whole run takes; an attempt may end before it.
+            # The kill comes at a random time within the length of a whole run; the attempt may end earlier.
             [ "$killed" -ge "$until" ] || { sleep "$(printf '0.%06d' $((RANDOM * 32768 % (took < 999999 ? took : 999999) + RANDOM % 1000)))"; kill -9 $child 2> /dev/null || true; }
             if wait $child 2> /dev/null; then break; fi
             grep -q '^error' "$work/log" && { cat "$work/log" >&2; fail "run $number: attempt $attempt"; }
@@ -46,9 +46,9 @@ for number in "${!runs[@]}"; do
         for file in stats.json kernels.csv intervals.csv timeline.csv; do
             [ ! -e "$work/base/$file" ] || cmp "$work/base/$file" "$out/$file" || fail "run $number: $file"
         done
-        [ ! -e "$out.checkpoint" ] || fail "run $number: the checkpoint of a complete run is still there"
+        [ ! -e "$out.checkpoint" ] || fail "run $number: the checkpoint of a complete run still exists"
     done
     rm -rf "$work/base"
 done
 [ "$resumed" -gt 0 ] || fail "no run went on from a checkpoint"
-echo "ok: $killed kills, $resumed times gone on from a checkpoint, the same files each time"
+echo "ok: $killed kills, $resumed resumptions from a checkpoint, the same files each time"

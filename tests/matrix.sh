@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Compares dot products of the matrix units with MMA-Sim's: COUNT of each rule (architecture, input types, accumulator), half of them adversarial; and a
-# million of bytes and of doubles with the host's.
-# usage: bash tests/matrix.sh [COUNT] [RULE ...]      (a million and all rules by default; PYTHON is an interpreter with mmasim and torch)
+# Compares dot products of the matrix units with MMA-Sim: COUNT products of each rule (architecture, input types, accumulator), half of them adversarial.
+# Also compares a million products of bytes and of doubles with the host.
+# usage: bash tests/matrix.sh [COUNT] [RULE ...]      (default: a million, all rules; PYTHON is an interpreter with mmasim and torch)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python="${PYTHON:-python3}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A run that is watched: a client with the token polls, pauses, lists and resumes; the results are those of a run without the monitor. Clients without
-# the token get nothing, and many idle connections do not exhaust the program. The page is opened in the distribution's Chromium.
+# A monitored run: a client with the token polls, pauses, lists and resumes; the results equal those of a run without the monitor. Clients without
+# the token are refused, and many idle connections do not exhaust the program. The page is opened in the distribution's Chromium.
 # usage: bash tests/monitor.sh [FOLDER]     keeps the screenshots in FOLDER; WARPSHARD_BIN names the program [target/debug/warpshard]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +12,7 @@ shots=$(realpath -m "${1:-$work}")
 mkdir -p "$shots"
 fail() { echo "error: $*" >&2; cat "$work"/*.log >&2; exit 1; }
 
-# What is refused before anything is simulated.
+# Invalid options are refused before the simulation starts.
 refused() {
     local expected=$1 code=0
     shift
@@ -21,7 +21,7 @@ refused() {
 }
 echo short > "$work/short"
 echo 0123456789abcdef0123 > "$work/token"
-refused "a token of yours is needed" --monitor 0.0.0.0:0
+refused "a token is required" --monitor 0.0.0.0:0
 refused "at least 16" --monitor 0 --monitor-token-file "$work/short"
 refused "expected a port" --monitor nowhere:80
 refused "cannot be read\|No such file" --monitor 0.0.0.0:0 --monitor-token-file "$work/none"
@@ -60,25 +60,25 @@ get -X POST "${at}pause" > /dev/null
 until_is paused True
 first=$(state cycles)
 sleep 0.5
-[ "$(state cycles)" = "$first" ] || fail "the run goes on while it is paused"
+[ "$(state cycles)" = "$first" ] || fail "the run continues while it is paused"
 get -X POST "${at}list" > /dev/null
 for _ in $(seq 100); do
     lines=$(get "${at}state" | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["waiting"]["lines"]))')
     [ "$lines" -gt 0 ] && break
     sleep 0.05
 done
-[ "$lines" -gt 0 ] || fail "no list of what waits for what"
-# What a foreign page could send, or a name that leads here, is refused.
+[ "$lines" -gt 0 ] || fail "the list of waiting units is empty"
+# Requests from a foreign page, or through a foreign host name, are refused.
 own=(-H "Authorization: Bearer $token")
 [ "$(code_of "${own[@]}" -X POST "${at}resume")" = 403 ] || fail "a request without the header changes something"
-[ "$(code_of "${own[@]}" -H 'Host: evil.example' "${at}state")" = 403 ] || fail "a foreign name is answered"
-[ "$(code_of "${own[@]}" "${at}nothing")" = 404 ] || fail "an unknown path is answered"
-[ "$(code_of "${at}")" = 200 ] || fail "the page is not answered"
-# Other users of this host have no token.
+[ "$(code_of "${own[@]}" -H 'Host: evil.example' "${at}state")" = 403 ] || fail "a foreign host name is accepted"
+[ "$(code_of "${own[@]}" "${at}nothing")" = 404 ] || fail "an unknown path does not return 404"
+[ "$(code_of "${at}")" = 200 ] || fail "the page does not return 200"
+# Requests without the token, as from other users of the host, are refused.
 for path in state nothing; do [ "$(code_of "${at}$path")" = 401 ] || fail "/$path needs no token"; done
 [ "$(code_of -X POST -H 'X-Warpshard: 1' "${at}resume")" = 401 ] || fail "a run is resumed without the token"
 [ "$(state paused)" = True ] || fail "a client without the token resumes the run"
-# Connections that send nothing are few, and pass.
+# Idle connections are limited in number and time out.
 files() { ls "/proc/$run/fd" | wc -l; }
 before=$(files)
 python3 - "$at" <<'CLIENT' &
@@ -90,7 +90,7 @@ CLIENT
 idle=$!
 sleep 2
 [ "$(files)" -le $((before + 32)) ] || fail "100 idle connections take $(($(files) - before)) files"
-curl -sS --max-time 60 "${own[@]}" -o /dev/null "${at}state" || fail "100 idle connections keep the owner out"
+curl -sS --max-time 60 "${own[@]}" -o /dev/null "${at}state" || fail "100 idle connections block the owner"
 wait "$idle"
 browser=$(command -v chromium || command -v chromium-browser || true)
 if [ -n "$browser" ]; then
@@ -98,7 +98,7 @@ if [ -n "$browser" ]; then
         shot="$shots/monitor-${size%,*}.png"
         timeout 60 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --enable-logging=stderr --log-level=0 --user-data-dir="$work/profile" \
             --virtual-time-budget=3000 --window-size="$size" --screenshot="$shot" "$page" 2> "$work/browser.log"
-        ! grep -E 'CONSOLE' "$work/browser.log" || fail "the page says something in the console"
+        ! grep -E 'CONSOLE' "$work/browser.log" || fail "the page writes to the console"
         [ "$(stat -c %s "$shot")" -gt 20000 ] || fail "the screenshot of the page is empty"
     done
 else
@@ -126,4 +126,4 @@ at=http://127.0.0.1:${at##*:}
 kill -INT "$run"
 wait "$run" || true
 run=
-echo "Monitor: a run that was watched, paused and resumed has the bytes of one that was not"
+echo "Monitor: a run that was monitored, paused and resumed has the bytes of an unmonitored run"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs in several processes under MPI: the files of one process for several ranks and threads, a clear end where a rank fails or is killed.
-# usage: bash tests/mpi.sh [--can-build|--short]      --can-build: only whether a program with MPI can be built; --short: the smallest of the runs
+# Runs in several processes under MPI: the files of a single-process run for several ranks and threads, and a clear error if a rank fails or is killed.
+# usage: bash tests/mpi.sh [--can-build|--short]      --can-build: only checks that a program with MPI can be built; --short: only the smallest run
 #                                     WARPSHARD_MPI_BIN names a program that was built with MPI [built here, in the dev profile]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,7 +20,7 @@ fi
 bin=$(realpath "$bin")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Only for tests on a machine with fewer cores than ranks, as root.
+# Allows tests on a machine with fewer cores than ranks, and as root.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 ranks() { mpirun --oversubscribe --bind-to none -n "$@"; }
 fail() { echo "error: $1" >&2; exit 1; }
@@ -41,17 +41,17 @@ same() {
 same tiny --machine tiny --workload reduce --interval 500 --policy dyncta:period=512
 if [ "${1:-}" = --short ]; then exit; fi
 same v100 --machine v100 --workload gather --max-cycles 3000 --interval 500
-# Pairs of CTAs that share tiles: clusters, multicast copies, barriers in the shared memory of others.
+# Pairs of CTAs that share tiles: clusters, multicast copies, barriers in the shared memory of other CTAs.
 same clusters --machine h100 --program programs/tensor/wgmma_gemm_pairs.toml --interval 500
 same cpu --machine hetero-small --workload gather --cpu mcf,gcc --cpu-warm 500 --cpu-measure 1000 --max-cycles 3000
 
-# Wrong input is one message and no result.
+# Invalid input produces one message and no result.
 if ranks 2 "$bin" run --mpi --machine nonesuch --out "$work/wrong" > "$work/log" 2>&1; then fail "a wrong machine was accepted"; fi
 [ "$(grep -c 'nonesuch' "$work/log")" = 1 ] || { cat "$work/log" >&2; fail "the message of a wrong machine was printed several times"; }
 [ ! -e "$work/wrong" ] || fail "a wrong machine left a result"
-echo "ok: one message for wrong input"
+echo "ok: one message for invalid input"
 
-# A rank that is killed ends the run, and MPI names it.
+# A killed rank ends the run, and MPI names the rank.
 ranks 3 "$bin" run --mpi --machine v100 --workload gather --set workload.rounds=500 --threads 1 --out "$work/killed" > "$work/log" 2>&1 &
 run=$!
 started=()

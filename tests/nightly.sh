@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What is too long for tests/all.sh: all ways of running for each case of the invariance tests, the memory of 100,000 launches, programs of the distribution (Slurm, HyperQueue, a
-# browser), a build without features, one with all recipes of docs/adding.md applied, a program outside the tree, minutes of fuzzing, a hundred killed
-# runs, a million dot products of each rule of the matrix units, loom models with three preemptions and all of their mutants, miri
-# and ThreadSanitizer. Prints what each step took.
+# Checks that take too long for tests/all.sh: all ways of running for each case of the invariance tests, the memory of 100,000 launches, tests with
+# other programs (Slurm, HyperQueue, a browser), a build without features, a build with all recipes of docs/adding.md applied, a program outside the
+# tree, minutes of fuzzing, a hundred killed runs, a million dot products of each rule of the matrix units, loom models with three preemptions and all
+# of their mutants, miri and ThreadSanitizer. Prints the time of each step.
 # usage: bash tests/nightly.sh        (from the root of the checkout; after tests/all.sh, whose program and Python environment it uses)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,8 +17,8 @@ loom() {
         cargo test --package warpshard-sync --release --quiet --target-dir target/loom --test 'loom_*'
 }
 recipes() { WARPSHARD_ADDING=build cargo test --workspace --exclude warpshard-python --features "$features" --quiet --test adding; }
-# The seed is fixed, so that the same tree is judged alike every night; WARPSHARD_FUZZ_SEED chooses other mutations. A failure prints how to
-# repeat it.
+# The seed is fixed, so that the same tree gives the same result every night; WARPSHARD_FUZZ_SEED changes the mutations. A failure prints the command
+# that repeats it.
 fuzz() {
     WARPSHARD_FUZZ_SECONDS="${WARPSHARD_FUZZ_SECONDS:-600}" WARPSHARD_FUZZ_SEED="${WARPSHARD_FUZZ_SEED:-1}" \
         cargo test --workspace --exclude warpshard-python --features "$features" --quiet --test fuzz

@@ -12,11 +12,11 @@ trap 'rm -rf "$work"' EXIT
 "$bin" report "$work/run" --perfetto "$work/run.pftrace" > /dev/null
 "$python" tests/read_perfetto.py "$work/run" "$work/run.pftrace"
 
-# CTAs, warps and banks, recorded while the run is simulated: of both kinds of DRAM controllers, the same bytes for every number of threads, and
-# results as without.
+# CTAs, warps and banks, recorded during the simulation, for both kinds of DRAM controllers: the trace has the same bytes for every number of threads,
+# and the results equal those of a run without the trace.
 for machine in tiny gtx480; do
     options=(--machine "$machine" --workload gemm_tiled --max-cycles 6000 --interval 500)
-    # The other one has refreshes.
+    # The command-level controller issues refreshes.
     [ "$machine" = tiny ] || options+=(--set mem.dram.controller=standard)
     for threads in 1 2; do
         "$bin" run "${options[@]}" --threads "$threads" --perfetto "$work/$machine-$threads.pftrace" --perfetto-sms 0-1 --perfetto-channels 0-1 \
@@ -28,7 +28,7 @@ for machine in tiny gtx480; do
     cmp "$work/$machine/run.toml" "$work/$machine-1/run.toml"
     "$python" tests/read_activity.py "$work/$machine-1" "$work/$machine-1.pftrace" 2 2
 done
-# Producers and consumers: copies, phases and products beside the warps.
+# Producers and consumers: the trace has copies, phases and products in addition to the warps.
 options=(--machine h100 --program programs/tensor/wgmma_gemm.toml --set workload.m=128 --set workload.n=128)
 "$bin" run "${options[@]}" --threads 1 --out "$work/h100" > /dev/null
 for threads in 1 2; do
@@ -41,7 +41,7 @@ cmp "$work/h100-1.pftrace" "$work/h100-2.pftrace"
 
 "$bin" run --machine tiny --workload gemm_tiled --max-cycles 4000 --perfetto "$work/few.pftrace" --perfetto-events 100 --perfetto-from 1000 \
     --out "$work/few" > /dev/null 2> "$work/said"
-grep -q "the trace is without later events" "$work/said"
+grep -q "the trace omits later events" "$work/said"
 [ "$(stat -c %s "$work/few.pftrace")" -lt 60000 ]
 for wrong in "--perfetto-sms 99" "--perfetto-channels 99" "--perfetto-sms x" "--perfetto-events 0"; do
     # shellcheck disable=SC2086

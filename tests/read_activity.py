@@ -1,7 +1,8 @@
-"""The trace of `run --perfetto`, read with the messages of the package `perfetto`: slices nest, and CTAs, states of warps and commands of DRAM banks are
-as many as the counters of the run say, and so are products of warp groups and the bytes of bulk copies where the warps of all SMs are in the trace.
+"""The trace of `run --perfetto`, read with the messages of the package `perfetto`: slices nest, and the numbers of CTAs,
+warp states and commands of DRAM banks match the counters of the run. If the trace has the warps of all SMs, so do the products of warp groups and the
+bytes of bulk copies.
 
-usage: python3 tests/read_activity.py RUN TRACE SMS CHANNELS        SMS: number of SMs whose warps are in the trace; CHANNELS: of DRAM channels
+usage: python3 tests/read_activity.py RUN TRACE SMS CHANNELS        SMS: number of SMs whose warps are in the trace; CHANNELS: number of DRAM channels
 """
 
 import json
@@ -34,7 +35,7 @@ assert not any(stacks.values()), "every slice ends"
 
 under = lambda kind: {uuid: name for uuid, name in tracks.items() if tracks.get(parents[uuid], "").startswith(kind)}
 ctas = [one for uuid, name in under("SM ").items() if name.startswith("SM ") for one in slices[uuid]]
-# The grid scheduler learns of the end of a CTA later than its SM.
+# The grid scheduler is notified of the end of a CTA later than the CTA's SM.
 assert sum("left" in facts for *_, facts in ctas) == stats["components"]["sm"]["total"]["ctas_ended"], len(ctas)
 for uuid, name in under("SM ").items():
     ends = sorted((begin, end) for begin, end, *_ in slices.get(uuid, []))

@@ -1,4 +1,4 @@
-"""A Parquet table, read with pyarrow and with polars: names, order of rows and values are those of the CSV file beside it, and columns have types.
+"""A Parquet table, read with pyarrow and with polars: names, order of rows and values equal those of the CSV file, and columns have types.
 
 usage: python3 tests/read_parquet.py TABLE.csv TABLE.parquet
 """

@@ -1,8 +1,8 @@
-"""The Perfetto trace of a run, read with the messages of the package `perfetto`: kernels, cycles and counters are those of the result folder.
+"""The Perfetto trace of a run, read with the messages of the package `perfetto`: kernels, cycles and counters equal those of the result folder.
 
-The trace processor itself is a program that the package downloads when it is first used; these messages come with the package.
+The package includes these messages, but it downloads the trace processor on first use.
 
-usage: python3 tests/read_perfetto.py RUN TRACE        RUN has intervals
+usage: python3 tests/read_perfetto.py RUN TRACE        RUN is a run with intervals
 """
 
 import csv

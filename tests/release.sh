@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the wheel, which has the command line program in it, installs it in an empty environment without Rust, and does the tutorial there.
+# Builds the wheel, which contains the command-line program, installs it in an empty environment without Rust, and runs the tutorial there.
 # usage: bash tests/release.sh        (from the root of the checkout; a release build and half a minute)
 #
-# What cannot be had (maturin, NumPy, NVRTC) is named in a line that begins with SKIPPED. The wheel stays in target/wheels.
+# A line that begins with SKIPPED names each missing tool (maturin, NumPy, NVRTC). The wheel stays in target/wheels.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=target/tools/release
@@ -24,7 +24,7 @@ python3 -m venv "$tools/empty"
 SECONDS=0
 pip empty "$wheel" || skip "NumPy, which the wheel needs, cannot be had"
 echo "installed in $SECONDS s"
-# Nothing of the checkout and no Rust is on the PATH.
+# The PATH contains neither the checkout nor Rust.
 path="$PWD/$tools/empty/bin:/usr/bin:/bin"
 SECONDS=0
 (cd "$tools" && env -i PATH="$path" HOME="$PWD/$tools" warpshard run --out first > /dev/null && rm -r first)

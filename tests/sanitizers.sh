@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The packages with `unsafe` code under miri, and the threads of `sync` under ThreadSanitizer. Both need a nightly toolchain; what it lacks is named in a
-# line that begins with SKIPPED.
+# The packages with `unsafe` code under miri, and the threads of `sync` under ThreadSanitizer. Both need a nightly toolchain; a line that begins with
+# SKIPPED names its missing components.
 # usage: bash tests/sanitizers.sh        (from the root of the checkout; minutes)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 nightly=${WARPSHARD_NIGHTLY:-nightly}
 
 if cargo "+$nightly" miri --version > /dev/null 2>&1; then
-    # Stress tests are for processors and not for an interpreter.
+    # Stress tests are too slow in an interpreter.
     MIRIFLAGS="-Zmiri-disable-isolation" cargo "+$nightly" miri test --target-dir target/miri --package warpshard-host --package warpshard-sync \
         --lib --test barrier --test mailbox --test poison --test published --test worklist
     echo "miri: host and sync passed"
@@ -15,7 +15,7 @@ else
     echo "SKIPPED: miri: the toolchain $nightly does not have it (rustup component add --toolchain $nightly miri rust-src)"
 fi
 
-# The standard library is instrumented, too: what its own threads do would be reported otherwise.
+# The standard library is instrumented, too; otherwise accesses by its threads would be reported.
 if [ -d "$(rustc "+$nightly" --print sysroot 2> /dev/null)/lib/rustlib/src/rust/library" ]; then
     host=$(rustc "+$nightly" -vV | sed -n 's/^host: //p')
     RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" TSAN_OPTIONS="halt_on_error=0 suppressions=$PWD/tests/sanitizers.txt" \

@@ -2,7 +2,7 @@
 # Builds the documents as a site into target/site/html and checks every link and anchor in it.
 # usage: bash tests/site.sh        (from the root of the checkout; seconds)
 #
-# MkDocs is installed below target/tools as wheels whose hashes are in tests/site.txt; where it cannot be had a line begins with SKIPPED, and only
+# MkDocs is installed below target/tools as wheels whose hashes are in tests/site.txt; if that fails, a line begins with SKIPPED, and only
 # targets of links are checked.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,6 +17,6 @@ if [ ! -x "$tools/bin/mkdocs" ]; then
     echo "SKIPPED: the site: MkDocs cannot be installed"
     exit 0
 fi
-# Not --quiet, with which warnings do not count.
+# With --quiet, warnings would not fail the build.
 "$tools/bin/mkdocs" build --strict --config-file docs/site/mkdocs.yml
 echo "the site has $(find target/site/html -name '*.html' | wc -l) pages and passed"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A sweep by Slurm: a controller and two nodes on this machine, from the distribution's packages (slurm-wlm, munge). One node is killed in the
-# middle; the collected table must be that of a sweep without Slurm.
+# A sweep by Slurm: a controller and two nodes on this machine, from the distribution's packages (slurm-wlm, munge). One node is killed during
+# the sweep; the collected table must equal the table of a sweep without Slurm.
 # usage: bash tests/slurm.sh [SLICES]        WARPSHARD_BIN names the program [target/debug/warpshard]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -64,7 +64,7 @@ for _ in $(seq 100); do
 done
 if [ "$(sinfo -h -t idle -o %D 2> /dev/null)" != 2 ]; then
     tail -n 5 "$work"/*.log >&2
-    echo "error: the nodes of Slurm do not come up" >&2
+    echo "error: the Slurm nodes do not start" >&2
     exit 1
 fi
 
@@ -78,7 +78,7 @@ gpu.sms = [1, 2]
 PLAN
 "$bin" sweep plan.toml --out alone > /dev/null
 "$bin" sweep submit plan.toml --out swept --to slurm --slices "$slices"
-# Some slices have ended, others have not, when the node goes.
+# The node is killed when some slices have ended and others have not.
 for _ in $(seq 300); do
     [ "$(find swept/runs -mindepth 1 -maxdepth 1 2> /dev/null | wc -l)" -ge $((slices / 2)) ] && break
     sleep 0.1
@@ -89,4 +89,4 @@ for _ in $(seq 1200); do
     sleep 0.2
 done
 cmp alone/sweep.csv swept/sweep.csv || { squeue >&2; tail -n 3 swept/slurm/*.log "$work"/*.log >&2; exit 1; }
-echo "Slurm: $((2 * slices)) runs in $slices slices, one of two nodes killed; the table is that of a sweep without Slurm"
+echo "Slurm: $((2 * slices)) runs in $slices slices, one of two nodes killed; the table equals that of a sweep without Slurm"

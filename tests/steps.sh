@@ -1,25 +1,25 @@
-# Sourced by all.sh and nightly.sh: runs the steps of a gate and prints what each took.
+# Sourced by all.sh and nightly.sh: runs the steps of a gate and prints the time of each step.
 
-# The arguments of `cargo` that choose all features that can be built here, so that everything is built once and with all of them.
+# All features that can be built here, so that everything is built once with all of them.
 features=$(bash tests/features.sh --list)
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
-# A backtrace of an expected panic is of no use.
+# Backtraces of expected panics are not useful.
 unset RUST_BACKTRACE
 taken=()
 declare -A log_of
 
-# Runs a command, also a function of several, up to the first that fails.
+# Runs a command or a function, up to the first command that fails.
 strictly() ( set -e; "$@" )
 
-# Runs a step: `step NAME COMMAND ...`. Its output is shown when it fails; of one that passes only the closing lines of tests and what it skips.
+# Runs a step: `step NAME COMMAND ...`. A failing step shows its output; a passing step shows only the summaries of tests and the skipped tests.
 step() {
     local name=$1 log="$logs/${#taken[@]}" code times
     shift
     log_of[$name]=$log
     printf '== %s\n' "$name"
     local TIMEFORMAT='%0R %0U %0S'
-    # The status is looked at afterwards: in a condition, bash would go on after the first command of a step that fails.
+    # The status is checked afterwards: within a condition, bash would continue after a failing command of the step.
     set +e
     times=$( { time strictly "$@" > "$log" 2>&1; } 2>&1 )
     code=$?
@@ -40,13 +40,13 @@ finish() {
     printf '%s\n' "${taken[@]}"
 }
 
-# Fails where a step of cargo's tests, given by name, skipped something without need. A test of a recorded trace says SKIPPED where the trace is
-# absent, and one of CUDA sources where NVRTC is; nothing else may be skipped, and no trace where the recorded traces are present.
+# Fails if a step of cargo's tests, given by name, skipped a test needlessly. A test of a recorded trace prints SKIPPED if the trace is absent, and a
+# test of CUDA sources if NVRTC is absent. No other test may be skipped, and no trace if the recorded traces are present.
 no_needless_skips() {
     local allowed='SKIPPED: (recorded traces|CUDA sources): '
     [ ! -d "${WARPSHARD_REFERENCE:-../shared/reference}" ] || allowed='SKIPPED: CUDA sources: '
     if grep 'SKIPPED' "${log_of[$1]}" | grep -vE "$allowed"; then
-        echo "error: the step \"$1\" skipped tests without need" >&2
+        echo "error: the step \"$1\" skipped tests needlessly" >&2
         exit 1
     fi
 }
@@ -58,7 +58,7 @@ skips_hidden_traces() {
         exit 1
     fi
     if ! grep -q 'SKIPPED: recorded traces: /nowhere' "${log_of[$1]}"; then
-        echo "error: the recorded traces were to be hidden, yet no test was skipped" >&2
+        echo "error: the recorded traces are hidden, but no test was skipped" >&2
         exit 1
     fi
 }

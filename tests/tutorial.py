@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Does what docs/tutorial.md says, in an empty folder, with the program on the PATH: writes its files and runs its commands, up to the first that fails.
+"""Follows docs/tutorial.md in an empty folder, with the program on the PATH: writes the files and runs the commands, up to the first that fails.
 
     python3 tests/tutorial.py FOLDER
 
-A block of CUDA C goes to the file that the text before it names, a block of TOML to the file in its first line. The first block of commands, which
-installs what CUDA needs, is left out.
+A block of CUDA C is written to the file named in the text before it, a block of TOML to the file named in its first line. The first block of commands,
+which installs the CUDA packages, is skipped.
 """
 import re
 import subprocess

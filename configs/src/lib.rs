@@ -1,10 +1,10 @@
-//! The files that come with the program, embedded so that it runs from anywhere, and how they are found.
+//! The files built into the program, which therefore runs from any folder, and their lookup.
 //!
-//! A package that brings files of its own (a paper brings machines and kernel models) lists them with [`embedded!`]; [`Files`] puts the lists of
-//! several packages together. Nothing here reads the disk or knows what a file means.
+//! A package with additional files (a paper has machines and kernel models) lists them with [`embedded!`]; [`Files`] combines the lists of
+//! several packages. This package does not read the disk and does not interpret the files.
 #![forbid(unsafe_code)]
 
-/// What a file describes.
+/// The kind of thing that a file describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A machine.
@@ -21,19 +21,20 @@ pub enum Kind {
     Run,
 }
 
-/// A file that comes with the program.
+/// A file built into the program.
 #[derive(Clone, Copy, Debug)]
 pub struct File {
-    /// What it describes.
+    /// The kind of the file.
     pub kind: Kind,
-    /// What it is called on the command line and by other files.
+    /// The name of the file on the command line and in other files.
     pub name: &'static str,
-    /// Its contents, TOML.
+    /// The TOML text of the file.
     pub text: &'static str,
 }
 
-/// A list of [`File`]s of one kind in one folder, which is relative to the file that calls: `embedded!(Machine, "machines/", ["v100", "p100"])`.
-/// A third text, where it is given, begins the names: `embedded!(Model, "models/", "paper/", ["bfs"])` is called `paper/bfs`.
+/// Makes a list of [`File`]s of one kind in one folder, relative to the calling file: `embedded!(Machine, "machines/", ["v100", "p100"])`.
+/// An optional third string is a prefix of the names: the file of `embedded!(Model, "models/", "paper/", ["bfs"])` has the name
+/// `paper/bfs`.
 #[macro_export]
 macro_rules! embedded {
     ($kind:ident, $folder:literal, [$($name:literal),* $(,)?]) => { $crate::embedded!($kind, $folder, "", [$($name),*]) };
@@ -46,7 +47,7 @@ macro_rules! embedded {
     };
 }
 
-/// The files of this package: those of no particular paper.
+/// The files of this package, which belong to no particular paper.
 pub const CORE: &[&[File]] = &[
     embedded!(
         Machine,
@@ -121,29 +122,29 @@ pub const CORE: &[&[File]] = &[
 pub struct Files(Vec<&'static [File]>);
 
 impl Files {
-    /// The files of this package alone.
+    /// Returns the files of this package.
     pub fn core() -> &'static Self {
         static FILES: std::sync::LazyLock<Files> = std::sync::LazyLock::new(|| Files(CORE.to_vec()));
         &FILES
     }
 
-    /// These files and those of `more`. A name that occurs twice means the earlier one.
+    /// Returns these files and the files of `more`. If a name occurs twice, the earlier file is found.
     #[must_use]
     pub fn with(&self, more: &[&'static [File]]) -> Self {
         Self([&self.0, more].concat())
     }
 
-    /// All files of a kind, in the order of the lists.
+    /// Returns all files of a kind, in the order of the lists.
     pub fn of(&self, kind: Kind) -> impl Iterator<Item = &'static File> + '_ {
         self.0.iter().flat_map(|list| list.iter()).filter(move |file| file.kind == kind)
     }
 
-    /// The names of all files of a kind.
+    /// Returns the names of all files of a kind.
     pub fn names(&self, kind: Kind) -> impl Iterator<Item = &'static str> + '_ {
         self.of(kind).map(|file| file.name)
     }
 
-    /// The file of a kind and name.
+    /// Returns the file with the given kind and name.
     pub fn find(&self, kind: Kind, name: &str) -> Option<&'static File> {
         self.of(kind).find(|file| file.name == name)
     }

@@ -1,7 +1,7 @@
-//! Tells the program which commit it was built from: its hash, with `-dirty` when files differ from it, or `unknown` where
-//! there is no repository (a release tarball, a copy inside another project) or no git. A development build is told nothing and looks when it
-//! is asked, so that a commit does not make cargo compile everything anew. Every build is told a digest of its sources, and one of those that
-//! whole runs depend on. The packages are those of the workspace's manifest, and what depends on what is read from their own.
+//! Passes the commit of the sources to the program: its hash, with `-dirty` if files differ from the commit, or `unknown` without a
+//! repository (a release tarball, a copy inside another project) or without git. A development build gets no commit; it asks git when the
+//! commit is needed, so that a commit does not make cargo rebuild everything. Every build gets a digest of its sources and a digest of the
+//! sources that affect whole runs. The packages come from the manifest of the workspace, and their dependencies from their own manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 #[path = "src/git.rs"]
 mod git;
 
-/// The package whose dependencies a whole run depends on.
-const RUN: &str = "warpshard-run";
-/// What chooses and compares runs, which no whole run depends on.
-const ABOVE: &[&str] = &["warpshard-sample"];
-/// The Python package, which stands above the program.
+/// The package whose dependencies affect the result of a whole run.
+const RUN_PACKAGE: &str = "warpshard-run";
+/// Packages that choose and compare runs, and do not affect whole runs.
+const EXCLUDED_FROM_RUN: &[&str] = &["warpshard-sample"];
+/// The Python package, which depends on the program.
 const PYTHON: &str = "python";
-/// Folders of a package that are in no program.
+/// Folders of a package that are not compiled into any program.
 const NOT_BUILT: &[&str] = &["tests", "benches", "target"];
 
 fn main() {
-    // Relative to this package's folder, in which cargo runs build scripts. With absolute paths, cargo would rebuild everything for a tree that links to
-    // this one's packages (tests/adding.rs).
+    // The path is relative to this package's folder, in which cargo runs build scripts. With absolute paths, cargo would rebuild everything
+    // for a tree that links to the packages of this tree (tests/adding.rs).
     let root = PathBuf::from("../..");
     let members = members(&root);
-    let covered = dependencies(&members, RUN);
+    let covered = dependencies(&members, RUN_PACKAGE);
     let (mut sources, mut simulator) = (Digest::default(), Digest::default());
     for file in ["Cargo.toml", "Cargo.lock", "src"] {
         watch(&root.join(file));
@@ -49,7 +49,7 @@ fn main() {
     }
     let root = root.to_string_lossy();
     let commit = git::commit_of(&root);
-    // The log of HEAD grows with every commit and checkout, on whichever branch.
+    // The log of HEAD grows with every commit and checkout on any branch.
     if let (Some(_), Some(log)) = (&commit, git::git(&root, &["rev-parse", "--git-path", "logs/HEAD"])) {
         watch(&Path::new(&*root).join(log));
     }
@@ -59,19 +59,19 @@ fn main() {
 /// A package of the workspace.
 struct Package {
     folder: PathBuf,
-    /// The packages of the workspace that its manifest names outside of its development dependencies.
+    /// The workspace packages that the manifest names as dependencies, without development dependencies.
     needs: Vec<String>,
 }
 
-/// The packages that the workspace's manifest lists, by name; this one alone where there is no workspace around it.
+/// Returns the packages in the workspace's manifest by name; only this package if there is no workspace.
 fn members(root: &Path) -> BTreeMap<String, Package> {
     let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap_or_default();
     let list = manifest.split_once("members = [").and_then(|(_, rest)| rest.split_once(']')).map_or("", |(list, _)| list);
     list.split('"').skip(1).step_by(2).filter(|folder| *folder != PYTHON).map(|folder| package(&root.join(folder))).collect()
 }
 
-/// Reads the name and the dependencies of the package in a folder. The manifests of this workspace have one key per line and no inline sub-tables;
-/// a test compares the dependencies with those that `cargo tree` finds.
+/// Reads the name and the dependencies of the package in a folder. The manifests of this workspace have one key per line and no inline
+/// sub-tables; a test compares the dependencies with the output of `cargo tree`.
 fn package(folder: &Path) -> (String, Package) {
     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
     let (mut table, mut name, mut needs) = ("", String::new(), Vec::new());
@@ -88,25 +88,25 @@ fn package(folder: &Path) -> (String, Package) {
     (name, Package { folder: folder.to_owned(), needs })
 }
 
-/// A package and all that it depends on, but for [`ABOVE`].
+/// Returns a package and all its dependencies except [`EXCLUDED_FROM_RUN`].
 fn dependencies(members: &BTreeMap<String, Package>, of: &str) -> BTreeSet<String> {
     let (mut found, mut open) = (BTreeSet::new(), vec![of.to_owned()]);
     while let Some(name) = open.pop() {
-        if !ABOVE.contains(&name.as_str()) && found.insert(name.clone()) {
+        if !EXCLUDED_FROM_RUN.contains(&name.as_str()) && found.insert(name.clone()) {
             open.extend(members.get(&name).into_iter().flat_map(|package| package.needs.iter().cloned()));
         }
     }
     found
 }
 
-/// A path that does not exist would make cargo run this script on every build.
+/// Watching a path that does not exist would make cargo run this script on every build.
 fn watch(path: &Path) {
     if path.exists() {
         println!("cargo::rerun-if-changed={}", path.display());
     }
 }
 
-/// Two digests with the multiplier of FNV-1a, which tell sources apart that differ by mistake; nobody attacks them.
+/// Two digests with the multiplier of FNV-1a. They detect accidental differences between sources; they are not cryptographic.
 struct Digest(u64, u64);
 
 impl Default for Digest {
@@ -116,7 +116,8 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Adds a file, or all files of a folder by name, but for those that are in no program; what does not exist adds nothing.
+    /// Adds a file, or all files of a folder in the order of their names, except folders that are not compiled. A path that does not exist
+    /// adds nothing.
     fn add(&mut self, path: &Path) {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if let Ok(entries) = fs::read_dir(path) {

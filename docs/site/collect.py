@@ -3,7 +3,7 @@
 
     python3 docs/site/collect.py FOLDER
 
-Files keep their places, so that links between them hold. A link to a folder goes to the README in it, or to a page that lists its files. Fails with a
+Files keep their paths, so that links between them stay valid. A link to a folder leads to its README, or to a page that lists its files. Fails with a
 line per link whose target is absent.
 """
 import re
@@ -17,14 +17,14 @@ CODE = re.compile(r"(```.*?```)", re.DOTALL)
 
 
 def target_of(page, link):
-    """The file or folder that a link of a page means; none where it leaves the checkout."""
+    """Returns the file or folder that a link of a page names, or None for a link out of the checkout."""
     if re.match(r"[a-z]+:", link):
         return None
     return (page.parent / link).resolve()
 
 
 def listing(folder):
-    """A page with the names of the files of a folder, as links."""
+    """Returns a page that links every file of a folder."""
     names = sorted(path.name for path in folder.iterdir() if path.is_file())
     return f"# {folder.relative_to(ROOT)}\n\n" + "".join(f"* [{name}]({name})\n" for name in names)
 
@@ -37,15 +37,15 @@ def main():
         if page in seen:
             continue
         seen.add(page)
-        place = out / page.relative_to(ROOT)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        path_out = out / page.relative_to(ROOT)
+        path_out.parent.mkdir(parents=True, exist_ok=True)
         if page.is_dir():
-            (place / "README.md").parent.mkdir(parents=True, exist_ok=True)
-            (place / "README.md").write_text(listing(page))
+            (path_out / "README.md").parent.mkdir(parents=True, exist_ok=True)
+            (path_out / "README.md").write_text(listing(page))
             waiting += [path for path in page.iterdir() if path.is_file()]
             continue
         if page.suffix != ".md":
-            shutil.copyfile(page, place)
+            shutil.copyfile(page, path_out)
             continue
 
         def followed(match):
@@ -61,7 +61,7 @@ def main():
             return before + link + ("/README.md" if target.is_dir() else "") + anchor + after
 
         parts = CODE.split(page.read_text())
-        place.write_text("".join(part if at % 2 else LINK.sub(followed, part) for at, part in enumerate(parts)))
+        path_out.write_text("".join(part if at % 2 else LINK.sub(followed, part) for at, part in enumerate(parts)))
     if absent:
         sys.exit("\n".join(sorted(set(absent))))
 

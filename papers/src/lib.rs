@@ -1,7 +1,7 @@
-//! The papers whose results are reproduced, a folder of each: its controllers, its studies with the published values, its machines and kernel
-//! models, and its page. Nothing below this package knows of any of them.
+//! Reproduced papers, one folder each: controllers, studies with published values, machines, kernel models, and a page. No crate below
+//! this one depends on a paper.
 //!
-//! A paper is added as a folder with a constant `PAPER`, and a name in the list below.
+//! To add a paper, add a folder with a constant `PAPER`, and its name to the list below.
 #![forbid(unsafe_code)]
 
 use std::sync::LazyLock;
@@ -29,22 +29,22 @@ papers! {
     wa_sched,
 }
 
-/// What a paper adds to the program.
+/// The contents that a paper adds to the simulator.
 #[derive(Clone, Copy, Debug)]
 pub struct Paper {
-    /// The name of its folder.
+    /// The name of the paper's folder.
     pub key: &'static str,
-    /// What it is about, in a few words.
+    /// The paper's topic in a few words.
     pub title: &'static str,
-    /// Its machines and kernel models.
+    /// The paper's machines and kernel models.
     pub files: &'static [&'static [File]],
-    /// Its controllers.
+    /// The paper's controllers.
     pub policies: &'static [Policy],
-    /// Its studies.
+    /// The paper's studies.
     pub studies: &'static [Study],
 }
 
-/// All that comes with the program: the files and policies of no particular paper, and those of the papers.
+/// Returns the catalogue of built-in files and policies, including the files and policies of all papers.
 pub fn catalogue() -> &'static Catalogue {
     static ALL: LazyLock<Catalogue> = LazyLock::new(|| {
         let files: Vec<_> = PAPERS.iter().flat_map(|paper| paper.files).copied().collect();
@@ -54,20 +54,20 @@ pub fn catalogue() -> &'static Catalogue {
     &ALL
 }
 
-/// The studies of all papers.
+/// Returns the studies of all papers.
 pub fn studies() -> impl Iterator<Item = &'static Study> {
     PAPERS.iter().flat_map(|paper| paper.studies)
 }
 
-/// A machine by name, those of the papers included, or from a path.
+/// Loads a machine, also one of a paper, by its name or path.
 fn machine(name_or_path: &str, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
     catalogue().machine(name_or_path, overrides)
 }
 
-/// For tests: the policy called `name`, those of the papers included, made from the text of its table.
+/// Creates the policy called `name`, also one of a paper, from the text of its parameters.
 #[cfg(test)]
 fn made(name: &str, parameters: &str) -> Box<dyn warpshard_control::Controller> {
-    warpshard_policy::testing::made_among(catalogue().policies(), name, parameters)
+    warpshard_policy::testing::policy_among(catalogue().policies(), name, parameters)
 }
 
 #[cfg(test)]
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_means_two_things() {
+    fn names_are_unique() {
         let unique = |names: Vec<&'static str>| {
             let mut seen = BTreeSet::new();
             let twice: Vec<_> = names.into_iter().filter(|name| !seen.insert(*name)).collect();

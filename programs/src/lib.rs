@@ -1,25 +1,25 @@
-//! The programs that come with warpshard: launch files and listings, embedded so that `programs/saxpy.toml` can be run wherever the program is.
+//! The bundled programs of warpshard: launch files and listings, embedded so that `programs/saxpy.toml` runs without a checkout.
 //!
-//! The sources beside them (`.cu`) are what the listings were compiled from; they are not embedded.
+//! The CUDA sources of the listings (`.cu`, in the same folders) are not embedded.
 #![forbid(unsafe_code)]
 
 use std::ops::Range;
 use std::path::{Component, Path};
 use std::sync::OnceLock;
 
-// `FILES`, the files by their paths.
+// Defines `FILES`, the embedded files by path.
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
-/// The compressed files, one after another.
+/// The compressed files, concatenated.
 static COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/files.xz"));
 
 /// An embedded file.
 struct File {
-    /// The path from the root of the project's sources.
+    /// Path relative to the root of the project's sources.
     name: &'static str,
-    /// Where its bytes are in `COMPRESSED`.
+    /// Byte range of the file in `COMPRESSED`.
     range: Range<usize>,
-    /// Its text, once somebody has asked for it.
+    /// Text of the file, decompressed on first use.
     text: OnceLock<String>,
 }
 
@@ -36,7 +36,7 @@ impl File {
     }
 }
 
-/// The text of an embedded file, by a relative path that begins with `programs/`.
+/// Returns the text of an embedded file, by a relative path that begins with `programs/`.
 pub fn find(path: &Path) -> Option<&'static str> {
     let mut parts: Vec<&str> = Vec::new();
     for component in path.components() {
@@ -53,7 +53,7 @@ pub fn find(path: &Path) -> Option<&'static str> {
     FILES.binary_search_by_key(&name.as_str(), |file| file.name).ok().map(|index| FILES[index].text())
 }
 
-/// The paths of all embedded files.
+/// Iterates over the paths of all embedded files.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|file| file.name)
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_found_by_their_paths_however_these_are_written() {
+    fn files_are_found_by_any_spelling_of_their_path() {
         let text = find(Path::new("programs/saxpy.toml")).unwrap();
         assert!(text.contains("[[launches]]"));
         for same in ["./programs/saxpy.toml", "programs/sdk/../saxpy.toml", "programs//saxpy.toml"] {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn every_listing_that_a_launch_file_names_is_there() {
+    fn every_listing_named_in_a_launch_file_exists() {
         let launch_files: Vec<_> = names().filter(|name| name.ends_with(".toml")).collect();
         assert!(launch_files.len() > 70);
         for name in launch_files {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What branches cost a warp on a GPU, from Nsight Compute's states of warps.
+"""Estimates the cost of branches on a GPU in warp cycles, from Nsight Compute's warp states.
 
     python3 programs/tools/branch_costs.py target/release/warpshard [COUNTERS.csv] [KEY=VALUE..]
 
 Runs every program of `validate/reference/h100/counters.csv` (or another file of these columns) at the size of its launch file on machine h100
-(with other values of its keys), and compares the warp cycles of each kernel in the states `wait` and `branch_resolving` with the measured ones. What the GPU has more per
-instruction is explained by the kernel's mix of BSYNC, calls and returns, taken branches and EXIT (least squares); the result is in cycles,
-with standard errors. Kernels whose executed instructions differ are left out. Needs NumPy.
+(with other values of its keys), and compares the warp cycles of each kernel in the states `wait` and `branch_resolving` with the measured ones. A least-squares fit
+explains the GPU's extra cycles per instruction by the kernel's mix of BSYNC, calls and returns, taken branches and EXIT; the result is in cycles,
+with standard errors. Kernels whose executed instructions differ are skipped. Needs NumPy.
 """
 import csv
 import re
@@ -20,7 +20,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 RATIO = "smsp__average_warps_issue_stalled_%s_per_issue_active.ratio"
 STATES = ["wait", "branch_resolving"]
-# Microbenchmarks of few instructions, whose warps wait for pipes in a state that the machine has another name for.
+# Microbenchmarks of few instructions, whose warps wait for pipes in a state that the machine names differently.
 LEFT_OUT = {"micro/max_flops", "micro/l1_shared_bw", "micro/l1_bw"}
 GROUPS = {"BSYNC": ["BSYNC"], "CALL, RET": ["CALL", "RET"], "BRA": ["BRA", "BRX"], "EXIT": ["EXIT"]}
 
@@ -31,7 +31,7 @@ def rows(path):
 
 
 def mix(program, file):
-    """The instructions of each kernel by opcode, of all launches."""
+    """Returns the instructions of each kernel by opcode, summed over all launches."""
     command = [program, "exec", file, "--arch", "sm_90", "--mix", "1000", "--fast"]
     text = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     kernels, kernel = {}, None

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes launch files of all-reduce over several GPUs: programs/collectives/*.toml.
 
-Each GPU has `n` floats, and all get the sums. Copies go through the copy engine of the GPU that has the data; sums are computed by saxpy with a
-factor of 1 on the GPU that gets it.
+Each GPU has `n` floats, and all receive the sums. The copy engine of the sending GPU executes each copy; the receiving GPU computes the sums by saxpy
+with a factor of 1.
 """
 
 import pathlib
@@ -61,7 +61,7 @@ class Writer:
 
 
 def ring(order, name):
-    """Reduce-scatter and all-gather along a ring, in 2 (G - 1) steps; `order` has the GPUs along it."""
+    """Writes a reduce-scatter and an all-gather along a ring, in 2 (G - 1) steps; `order` lists the GPUs along the ring."""
     gpus = len(order)
     out = Writer(name, f"along the ring {'-'.join(map(str, order))}", gpus, gpus)
     out.buffers(gpus - 1)
@@ -82,7 +82,7 @@ def ring(order, name):
 
 
 def tree(edges, gpus, name):
-    """Sums up to GPU 0 along a tree, and back down; `edges` has (child, parent) in the order of sums."""
+    """Writes a reduction to GPU 0 along a tree, and a broadcast back down; `edges` lists (child, parent) in the order of the sums."""
     out = Writer(name, "up and down a tree: " + ", ".join(f"{c} to {p}" for c, p in edges), gpus, 1)
     slots = max(sum(1 for _, p in edges if p == g) for g in range(gpus))
     out.buffers(slots)
@@ -103,7 +103,7 @@ def main():
     folder = pathlib.Path(__file__).resolve().parent.parent / "collectives"
     folder.mkdir(exist_ok=True)
     ring([0, 1], "ring2").write(folder / "ring2.toml")
-    # Along the pairs of a DGX-1 that two links connect.
+    # The ring follows the pairs of a DGX-1 that are connected by two links.
     ring([0, 3, 2, 1, 5, 6, 7, 4], "ring8").write(folder / "ring8.toml")
     tree([(3, 2), (1, 0), (7, 6), (5, 4), (2, 0), (6, 4), (4, 0)], 8, "tree8").write(folder / "tree8.toml")
 

@@ -1,8 +1,8 @@
-"""Compares programs of the suite with the benchmarks that they are written after, where the benchmarks' sources are at hand.
+"""Compares programs of the suite with the benchmarks that they are based on, if the benchmarks' sources are available.
 
 Usage: python3 compare.py WARPSHARD SOURCES [PROGRAM ...], with the path of the program warpshard, the folder of the suites' sources
 (rodinia/3.1/cuda, parboil/benchmarks, polybench-gpu-1.0/CUDA, cuda-samples) and, if not all are wanted, names such as rodinia/lud.
-It needs what `warpshard compile` needs. compare.toml says which source and arguments belong to a program. The device code of the source is
+It has the requirements of `warpshard compile`. compare.toml lists the source and the arguments of each program. The device code of the source is
 compiled for sm_70 and executed with the program's buffers; the table goes to the standard output, with a star where a result differs."""
 import os, re, subprocess, sys, tempfile, tomllib
 
@@ -12,7 +12,7 @@ GROUPS = [("FP", r"[FDH](ADD|MUL|FMA|MNMX|SETP|SET|SEL|CHK)|HADD2|HMUL2|HFMA2|MU
           ("control", r"BRA|EXIT|BSSY|BSYNC|BAR|CALL|RET|NOP|WARPSYNC|YIELD|BREAK|BMOV|BRX")]
 
 def device_code(text):
-    """Definitions of macros, types, constants and device functions, without includes and host code."""
+    """Returns the definitions of macros, types, constants and device functions, without includes and host code."""
     text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), text, flags=re.S)
     text = re.sub(r"//[^\n]*", "", text).replace("\r", "")
     out, item, depth = [], [], 0
@@ -38,7 +38,7 @@ def device_code(text):
     return "\n".join(out)
 
 def whole_code(text):
-    """All of a source but for its includes."""
+    """Returns a source without its includes."""
     return re.sub(r"^[ \t]*#[ \t]*include.*$", "", text, flags=re.M)
 
 def compiled(text, folder, options=()):
@@ -50,7 +50,7 @@ def compiled(text, folder, options=()):
     return open(listing).read()
 
 def kernels(listing):
-    """The text of every kernel of a listing."""
+    """Returns the text of every kernel of a listing."""
     parts = re.split(r"^kernel ", listing, flags=re.M)
     return parts[0], {part.split("\n")[0].strip(): "kernel " + part for part in parts[1:]}
 
@@ -78,13 +78,13 @@ def executed(warpshard, file, settings):
     return found, re.findall(r"crc32 (\w+)", done.stdout)
 
 def substitute(launches, names):
-    """The launches with the original's kernels and arguments; launches of other kernels stay."""
+    """Returns the launches with the original's kernels and arguments; launches of other kernels stay unchanged."""
     for launch in launches:
         if "sequence" in launch:
             substitute(launch["sequence"], names)
         elif launch["kernel"] in names:
             kernel, arguments = names[launch["kernel"]][0], names[launch["kernel"]][1:]
-            # An argument may be one of ours, by its number, or written out.
+            # An argument is the number of one of our arguments, or literal text.
             launch["arguments"] = [launch["arguments"][int(text[1:])] if re.fullmatch(r"\$\d+", str(text)) else text for text in arguments]
             launch["kernel"] = kernel
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares functional execution with what an H100 computed: the outputs of the suite, and the approximate functions of MUFU.
+"""Compares functional execution with the results of an H100: the outputs of the suite, and the approximate functions of MUFU.
 
     python3 programs/tools/h100_check.py suite ../shared/reference/h100 [PROGRAM ...]     CRC-32 of every output, two sizes of each program
     python3 programs/tools/h100_check.py mufu ../shared/reference/h100 --out work         every input of the measured ranges
 
 `suite` needs suite.json and suite-results.csv there, `mufu` mufu.json and mufu.npz, NumPy, and NVRTC and nvdisasm as `warpshard compile` does. Prints one
-row a run or range, and ends with 1 where a result differs."""
+row per run or range, and ends with 1 if a result differs."""
 import argparse, csv, json, lzma, pathlib, re, subprocess, sys, time
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent.parent
@@ -68,11 +68,11 @@ def mufu(options):
             x = (np.uint32(first) + np.arange(len(data), dtype=np.uint32) * np.uint32(step)).view(np.float32)
             with np.errstate(all="ignore"):
                 nearest = exact[function](x.astype(np.float64)).astype(np.float32)
-            # Differences in units of the last place from the nearest number; those of 16 bits are limited, and then not known.
+            # Differences in units in the last place from the nearest number; 16-bit differences saturate and are then unknown.
             want = (nearest.view(np.int32).astype(np.int64) + data).astype(np.int32).view(np.uint32)
             if data.dtype == np.int16:
                 known = (data > -32768) & (data < 32767)
-        # A result that no function has stands for one that is not known, and is counted as a difference.
+        # An unknown result is replaced by a value that no function returns, so it counts as a difference.
         np.where(known, want, 0xdeadbeef).astype(np.uint32).tofile(options.out / "expected.bin")
         (options.out / "mufu.toml").write_text(
             f'modules = {{ sm_90 = "mufu.sass" }}\n[buffers]\no = {{ type = "u32", count = {len(data)} }}\n[[launches]]\nkernel = "f_{function}"\n'

@@ -1,16 +1,16 @@
-"""Launch files for scripts: the values of their formulas and buffers, cubins of their sources by NVRTC, and their launches on a GPU through the
+"""Launch files for scripts: evaluates their formulas and buffers, compiles their sources to cubins with NVRTC, and launches them on a GPU through the
 CUDA driver (libcuda.so.1). `measure.py` uses it; docs/programs.md describes launch files. Needs Python 3.11 and no toolkit."""
 import ast, ctypes, importlib.util, math, os, struct, subprocess, sys, tomllib, zlib
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 class Failure(Exception):
-    """What a user has to know: what, where, and what to do."""
+    """An error for the user: problem, location, and remedy."""
 
 FORMS = {"u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i", "u64": "Q", "i64": "q", "f16": "e", "f32": "f", "f64": "d"}
 
 class Random:
-    """The generator of launch files (SplitMix64)."""
+    """The random generator of launch files (SplitMix64)."""
     def __init__(self, seed):
         self.state = seed & (1 << 64) - 1
 
@@ -39,7 +39,7 @@ OPERATORS = {ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult:
 FUNCTIONS = {"min": min, "max": max, "hash": lambda a: Random(a).next() >> 33}
 
 def number(value, names):
-    """The value of a number or formula."""
+    """Evaluates a number or formula."""
     def of(node):
         if isinstance(node, ast.Name) and node.id not in names:
             raise Failure(f"formula `{value}`: no parameter is called `{node.id}`, only {', '.join(names) or 'none'}")
@@ -53,7 +53,7 @@ def number(value, names):
     return of(ast.parse(value.strip(), mode="eval").body) if isinstance(value, str) else value
 
 def contents(row, count, names, folder="."):
-    """The bytes of a buffer; `folder` is the launch file's."""
+    """Returns the initial bytes of a buffer; `folder` is the launch file's folder."""
     brain = row["type"] == "bf16"
     form, what = "f" if brain else FORMS[row["type"]], row.get("contents", {})
     whole = form not in "efd"
@@ -94,12 +94,12 @@ def contents(row, count, names, folder="."):
     packed = struct.pack(f"<{count}{form}", *values)
     if not brain:
         return packed
-    # The upper half of each float, rounded to the nearest even.
+    # The upper half of each float, rounded to nearest even.
     words = struct.unpack(f"<{count}I", packed)
     return struct.pack(f"<{count}H", *[word + 0x7fff + (word >> 16 & 1) >> 16 & 0xffff for word in words])
 
 class Launch:
-    """A launch file, with parameters that `settings` replace."""
+    """A launch file, with parameters overridden by `settings`."""
     def __init__(self, path, settings=()):
         self.path = path
         with open(path, "rb") as file:
@@ -117,17 +117,17 @@ class Launch:
         self.changed = any(own[key] != value for key, value in dict(settings).items())
 
     def source(self):
-        """The CUDA C that its listings were compiled from."""
+        """Returns the CUDA C source of the launch file's listings."""
         listing = next(iter(self.text["modules"].values()))
         folder, name = os.path.split(os.path.join(os.path.dirname(self.path), listing))
         return os.path.normpath(os.path.join(folder, name.split(".")[0] + ".cu"))
 
     def oldest(self):
-        """The oldest architecture that it has a listing of: 70."""
+        """Returns the oldest architecture with a listing, such as 70."""
         return min(int(known[3:].rstrip("a")) for known in self.text["modules"])
 
     def refusal(self):
-        """Why these scripts cannot run it on one GPU; None where they can."""
+        """Returns the reason why these scripts cannot run the launch file on one GPU; None if they can."""
         if "textures" in self.text:
             return "it has textures, of which these scripts make no objects"
         if all(known.endswith("a") for known in self.text["modules"]):
@@ -144,7 +144,7 @@ class Launch:
         return None
 
 def compiler():
-    """The script of `warpshard compile`: `cubin_of`, `Elf` and `kernel_facts`."""
+    """Returns the module of `warpshard compile` with `cubin_of`, `Elf` and `kernel_facts`."""
     path = os.path.join(HERE, "../crates/program/src/compile.py")
     spec = importlib.util.spec_from_file_location("compiler", path)
     module = importlib.util.module_from_spec(spec)
@@ -152,7 +152,7 @@ def compiler():
     return module
 
 def options_of(source):
-    """The options of NVRTC with which the listings beside a source were compiled."""
+    """Returns the NVRTC options with which the listings of a source were compiled."""
     folder, stem = os.path.split(source[:-3])
     for name in sorted(os.listdir(folder)):
         if name.startswith(stem + ".sm_") and name.endswith(".sass"):
@@ -165,7 +165,7 @@ def options_of(source):
     return []
 
 def cubin(source, arch, folder=None):
-    """The cubin of a source, made by NVRTC once, or kept in `folder` by an earlier call."""
+    """Returns the cubin of a source, compiled with NVRTC or cached in `folder` by an earlier call."""
     key = source, arch, folder
     if key not in COMPILED:
         try:
@@ -176,7 +176,7 @@ def cubin(source, arch, folder=None):
         raise COMPILED[key]
     return COMPILED[key]
 
-# What `cubin` gave.
+# Results of `cubin`.
 COMPILED = {}
 
 def compiled(source, arch, folder):
@@ -184,7 +184,7 @@ def compiled(source, arch, folder):
     if kept and os.path.exists(kept):
         with open(kept, "rb") as file:
             return file.read()
-    # NVRTC ends its process where a source is wrong, and its symbols are best kept away from the driver's.
+    # NVRTC runs in a separate process, because it ends the process on an invalid source, and its symbols could clash with the driver's.
     script = ("import sys; sys.path.insert(0, sys.argv[1]); import launching; data, *_ = launching.compiler().cubin_of(sys.argv[2], sys.argv[3], sys.argv[4:]); "
               "sys.stdout.buffer.write(data)")
     here = os.path.dirname(os.path.abspath(__file__))
@@ -198,7 +198,7 @@ def compiled(source, arch, folder):
     return done.stdout
 
 def parameter_sizes(data):
-    """Bytes of each parameter, by kernel."""
+    """Returns the bytes of each parameter, by kernel."""
     tools = compiler()
     elf = tools.Elf(data)
     kernels = [section["name"][6:] for section in elf.sections if section["name"].startswith(".text.")]
@@ -237,7 +237,7 @@ class Driver:
         return value.value
 
     def module(self, data):
-        """A module, and the sizes of its kernels' parameters."""
+        """Loads a module; returns it and the sizes of its kernels' parameters."""
         if data not in self.modules:
             module = ctypes.c_void_p()
             self("cuModuleLoadData", ctypes.byref(module), data)
@@ -250,7 +250,7 @@ class Driver:
         return event
 
 def flat(rows, names):
-    """Launches in order with the values that formulas see: those of the setup, and the others."""
+    """Returns the launches in order with the values of their formulas: the setup's launches, and the others."""
     found = []
     def walk(rows, names):
         for row in rows:
@@ -264,7 +264,7 @@ def flat(rows, names):
     return [entry for entry in found if entry[0].get("setup")], [entry for entry in found if not entry[0].get("setup")]
 
 class Execution:
-    """A launch file on a GPU: buffers are allocated, launches bound, and can then be run many times. Use it with `with`."""
+    """A launch file on a GPU, with allocated buffers and bound launches that can run many times. Use it with `with`."""
     def __init__(self, driver, launch, data):
         self.driver, self.launch = driver, launch
         self.module, self.sizes = driver.module(data)
@@ -290,7 +290,7 @@ class Execution:
 
     def argument(self, value, size, names):
         if isinstance(value, list):
-            # A struct: addresses of 8 bytes, numbers of 4.
+            # A struct has addresses of 8 bytes and numbers of 4.
             whole = b""
             for part in value:
                 wide = 8 if isinstance(part, str) and part.startswith("&") else 4
@@ -304,9 +304,9 @@ class Execution:
         return {1: ctypes.c_uint8, 2: ctypes.c_uint16, 4: ctypes.c_uint32, 8: ctypes.c_uint64}[size](number(value, names))
 
     def bind(self, row, names):
-        """A launch, ready for the driver."""
+        """Returns a launch in the driver's form."""
         kernel, function = row["kernel"], ctypes.c_void_p()
-        # A kernel of C++ is also called by its identifier in the source.
+        # A C++ kernel can also be named by its identifier in the source.
         mangled = [known for known in self.sizes if known.startswith(f"_Z{len(kernel)}{kernel}")]
         kernel = mangled[0] if kernel not in self.sizes and len(mangled) == 1 else kernel
         if kernel not in self.sizes:
@@ -323,7 +323,7 @@ class Execution:
         return kernel, (function, *grid[:3], *block[:3], shared, None, pointers, None), values
 
     def reset(self):
-        """Gives every buffer and variable its first contents, and runs the launches of the setup."""
+        """Initialises every buffer and variable, and runs the launches of the setup."""
         for name, values in self.data.items():
             self.driver("cuMemcpyHtoD_v2", self.buffers[name], values, ctypes.c_size_t(len(values)))
         for name, row in self.launch.text.get("symbols", {}).items():
@@ -340,7 +340,7 @@ class Execution:
         self.driver("cuCtxSynchronize")
 
     def microseconds(self, launches):
-        """Microseconds of launches, one after the other, as the driver's events measure them."""
+        """Measures consecutive launches in microseconds with the driver's events."""
         begin, end = self.events
         self.driver("cuEventRecord", begin, None)
         for _, arguments, _ in launches:
@@ -357,14 +357,14 @@ class Execution:
         return result.raw[:len(self.data[buffer])]
 
     def equal(self):
-        """Whether all outputs have the CRC-32 of functional execution: "equal", "different", or "not compared"."""
+        """Compares the outputs' CRC-32 with functional execution: "equal", "different", or "not compared"."""
         stated = [output for output in self.launch.text.get("outputs", []) if "crc32" in output]
         if self.launch.changed or not stated:
             return "not compared"
         return "equal" if all(zlib.crc32(self.bytes(output["buffer"])) == int(output["crc32"], 16) for output in stated) else "different"
 
     def clocks(self):
-        """Cycles between the first begin and the last end of the warps of the one CTA, which the kernel wrote into `clocks`."""
+        """Returns the cycles between the first begin and the last end of the warps of the only CTA, which the kernel wrote into `clocks`."""
         raw = self.bytes("clocks")
         pairs = [pair for pair in struct.iter_unpack("<QQ", raw[:len(raw) // 16 * 16]) if pair[1]]
         if not pairs:

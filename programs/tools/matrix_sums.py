@@ -2,10 +2,10 @@
 """Writes dot products of matrix units with the results of MMA-Sim (package mmasim, arXiv 2511.10909), whose bits are the hardware's.
 
     python3 programs/tools/matrix_sums.py COUNT FILE [RULE ...]       COUNT products of each rule, of all rules by default
-    python3 programs/tools/matrix_sums.py --rules                     the names of the rules, one a line
+    python3 programs/tools/matrix_sums.py --rules                     the names of the rules, one per line
 
-A rule is an architecture, the types of the factors and the bits of the sum: 80-bf16-bf16-32. Rules of bytes (e4m3, e5m2) are those of warp groups. Half of
-the products are adversarial: cancellation, subnormal numbers, exponents apart by about as much as the unit keeps, infinities, and what is no number.
+A rule is an architecture, the types of the factors and the bits of the sum: 80-bf16-bf16-32. Rules of bytes (e4m3, e5m2) apply to warp groups. Half of
+the products are adversarial: cancellation, subnormal numbers, exponents that differ by about the width of the unit, infinities, and NaN.
 
 A line is the architecture, the type of the factors (or both types with a colon between), the bits of the sum, the elements of the first and of the
 second factor, the addend and the result, in hexadecimal. `WARPSHARD_MATRIX_SUMS=FILE cargo test -p warpshard-program dot_products` compares them."""
@@ -19,9 +19,9 @@ UNITS = {70: (23, 8, -19, -131), 75: (24, 16, -20, -132), 80: (24, 16, -20, -132
 # Elements of a dot product by type.
 TYPES = {70: {"f16": 4}, 75: {"f16": 8}, 80: {"f16": 16, "bf16": 16, "tf32": 8}, 90: {"f16": 16, "bf16": 16, "tf32": 8}}
 BYTES = ("e4m3", "e5m2")
-# Bits of fraction, bits of exponent, bits that the text leaves out below.
+# Bits of fraction, bits of exponent, low bits omitted in the text.
 FORMATS = {"f16": (10, 5, 0), "bf16": (7, 8, 0), "tf32": (10, 8, 13), "f32": (23, 8, 0), "e4m3": (3, 4, 0), "e5m2": (2, 5, 0)}
-# Products that are made at a time.
+# Products per batch.
 BLOCK = 1 << 16
 
 def rules():
@@ -32,7 +32,7 @@ def rules():
     yield from (f"90-{a}-{b}-{total}" for a in BYTES for b in BYTES for total in (32, 16))
 
 def values(random, kind, shape, hard):
-    """Bits of numbers of a type, in its own width (tf32 in 32 bits)."""
+    """Returns the bits of numbers of a type, in the type's width (tf32 in 32 bits)."""
     fraction, exponent, below = FORMATS[kind]
     bias, most = (1 << exponent - 1) - 1, (1 << exponent) - 1
     near = random.integers(-4, 5, shape) + bias
@@ -50,7 +50,7 @@ def values(random, kind, shape, hard):
     return ((sign << exponent | near) << fraction | bits).astype(np.uint32) << below
 
 def numbers(kind, bits):
-    """A tensor of the numbers."""
+    """Returns a tensor of the numbers."""
     if kind == "f16": return torch.tensor(bits.astype(np.uint16).view(np.float16))
     if kind in BYTES: return torch.tensor(bits.astype(np.uint8)).view(torch.float8_e4m3fn if kind == "e4m3" else torch.float8_e5m2)
     if kind == "bf16": bits = bits << 16
@@ -64,7 +64,7 @@ def unit_of(arch, kinds, total):
     return MMA_T_FDPA(fraction, rho, width * 8 // {"tf32": 32, "f16": 16, "bf16": 16}.get(kinds[0], 8), zero, *kinds)
 
 def write(rule, count, out):
-    """Writes `count` products of a rule, whose random numbers follow from its name and the number of the block."""
+    """Writes `count` products of a rule; the rule's name and the block number seed the random numbers."""
     arch, *kinds, total = rule.split("-")
     arch, total = int(arch), "f" + total
     k = 32 if kinds[0] in BYTES else TYPES[arch][kinds[0]]
@@ -77,7 +77,7 @@ def write(rule, count, out):
         a, b = (values(random, kind, (n, k), hard) for kind in kinds)
         c = values(random, total, (n,), hard)
         if hard and kinds[0] == kinds[1]:
-            # Products that cancel.
+            # Products that cancel each other.
             same = random.random(n) < 0.3
             sign = np.uint32(1 << sum(FORMATS[kinds[0]]))
             a[same, 1::2], b[same, 1::2] = a[same, 0::2], b[same, 0::2] ^ sign

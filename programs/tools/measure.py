@@ -2,27 +2,27 @@
 
   python3 measure.py micro --out micro.json           microbenchmarks, for `study micro --reference FOLDER` and `warpshard calibrate`
   python3 measure.py suite --out suite-time.csv       microseconds and results of the suite's programs
-  python3 measure.py compile FOLDER --arch sm_90      only compile, where NVRTC is; then measure where the GPU is with --cubins FOLDER
+  python3 measure.py compile FOLDER --arch sm_90      only compile, on a host with NVRTC; then measure on the GPU's host with --cubins FOLDER
 
 NVRTC: python3 -m pip install nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-runtime-cu12
 
-`micro` runs the rows of validate/reference/micro-programs.toml: every program with two lengths. Where one CTA runs, the kernel's own clocks are
-read; where many run, the driver's events, and the lengths differ by --longer times as much. `suite` runs each launch file as it is, or with the
-values of --set, and says whether the outputs have the CRC-32 of functional execution."""
+`micro` runs the rows of validate/reference/micro-programs.toml: every program with two lengths. Programs of one CTA are timed by the
+kernel's clocks; other programs by the driver's events, with a --longer times larger difference of the lengths. `suite` runs each launch file with its
+default parameters or the values of --set, and compares the outputs' CRC-32 with functional execution."""
 import argparse, csv, glob, itertools, json, os, statistics, sys, tomllib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from launching import HERE, Driver, Execution, Failure, Launch, cubin
 
 MANIFEST = os.path.join(HERE, "../validate/reference/micro-programs.toml")
-# Attributes of the device by the names of the measurements.
+# Device attributes, by the names of the measurements.
 PROPERTIES = {"sms": 16, "core_khz": 13, "memory_khz": 36, "bus": 37, "l2": 38, "shared_sm": 81, "regs_sm": 82, "threads_sm": 39}
 
 def note(text):
     print(text, file=sys.stderr, flush=True)
 
 def programs(wanted):
-    """The launch files of the suite, by name, that contain one of the texts."""
+    """Returns the launch files of the suite whose names contain one of the texts."""
     found = []
     for path in sorted(glob.glob(os.path.join(HERE, "**/*.toml"), recursive=True)):
         name = os.path.relpath(path, HERE)[:-5].replace(os.sep, "/")
@@ -35,7 +35,7 @@ def programs(wanted):
     return found
 
 def rows(full, wanted):
-    """The rows of the manifest: key, launch file, parameters of the two runs, and the group."""
+    """Returns the rows of the manifest: key, launch file, parameters of the two runs, and the group."""
     with open(MANIFEST, "rb") as file:
         groups = tomllib.load(file)["group"]
     for group in groups:
@@ -60,7 +60,7 @@ def amount_of(group, names):
     return product
 
 def median_of(driver, path, parameters, options, by_clock):
-    """The median time of a run with these parameters, in cycles of its clocks or in microseconds of events."""
+    """Returns the median time of a run with these parameters, in cycles of its clocks or in microseconds of events."""
     launch = Launch(path, parameters)
     with Execution(driver, launch, cubin(launch.source(), driver.arch, options.cubins)) as execution:
         execution.reset()
@@ -68,15 +68,15 @@ def median_of(driver, path, parameters, options, by_clock):
         for _ in range(options.repeat + 1):
             time = execution.microseconds(execution.timed)
             times.append(execution.clocks() if by_clock else time)
-        # The first one fetched the code.
+        # The first run fetched the code and does not count.
         return statistics.median(times[1:])
 
 def value_of(driver, path, parameters, group, options):
-    """The values of a row by key: one, or for a row that is counted from another those of both."""
+    """Returns the values of a row by key: one value, or two for a row with a `minus` key."""
     by_clock = group["quantity"] in ("cycles", "rate")
     short, long = group["short"], group["long"]
     if not by_clock and "minus" not in group:
-        # Buffers of gigabytes are not made.
+        # Buffers of gigabytes are not allocated.
         long = short + (long - short) * min(options.longer, 8 if group["length"] == "bytes" else options.longer)
     runs = [parameters | {group["length"]: length} for length in (short, long)]
     first, second = (median_of(driver, path, run, options, by_clock) for run in runs)
@@ -88,7 +88,7 @@ def value_of(driver, path, parameters, group, options):
     return [(None, {"cycles": each / amount, "rate": amount / each, "gbps": amount / each / 1000, "us": each * amount}[group["quantity"]])]
 
 def nested(values):
-    """Numbers by key as JSON that has the same keys."""
+    """Converts numbers by key to nested JSON with the same keys."""
     tree = {}
     for key, value in values.items():
         part, name = key.split(".", 1)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Verdicts on kernels with two planted faults (tests/data/planted): the limiter that is named, and the cycles without each fault.
+"""Checks verdicts on kernels with two planted faults (tests/data/planted): the named limiter, and the cycles without each fault.
 
     python3 programs/tools/planted.py target/release/warpshard --machine v100
 
-Compiles the kernels for the machine with NVRTC (docs/programs.md says what that needs), runs each pair of faults with both and without each, and
-prints a table. A row is right where the limiter is that of the fault whose removal gains more; "-" where neither removal gains a twentieth. Needs no package.
+Compiles the kernels for the machine with NVRTC (docs/programs.md lists the requirements), runs each pair of faults with both and without each, and
+prints a table. A row is right if the limiter belongs to the fault whose removal saves more cycles; "-" if neither removal saves a twentieth. Needs no
+package.
 """
 
 import argparse
@@ -33,7 +34,8 @@ STREAM = dict(size=1 << 20, kept=1 << 20, past=0, links=8, chains=1)
 CHAIN = dict(size=1 << 18, kept=1 << 18, past=0, links=512, chains=1, block=128, ctas="sms")
 LOADS = dict(rounds=16, reads=1, bank=2, shared=4096)
 
-# A launch file, its parameters with both faults, and for each fault its name, its limiters and what removes it. Parameters may be formulas of `sms`.
+# Launch file, parameters with both faults, and for each fault its name, its limiters and the parameters that remove it. Parameters may be formulas of
+# `sms`.
 PAIRS = [
     ("apart_and_banks", dict(rounds=4, ctas="6 * sms"), COALESCED, NO_CONFLICTS),
     ("apart_and_banks", dict(size=1 << 16, rounds=16, reads=8, stride=8, bank=16, ctas="2 * sms"), NO_CONFLICTS, COALESCED),
@@ -87,7 +89,7 @@ def main():
             (folder / file.name).write_text(text)
 
         def run(file, settings):
-            """Cycles and verdict of a launch file with these parameters."""
+            """Returns the cycles and the verdict of a launch file with these parameters."""
             settings = dict(settings)
             file = settings.pop("file", file)
             cold = file == "stream_and_chain" and settings["past"] == 0

@@ -1,13 +1,14 @@
-"""Compiles and executes the public CUDA files of validate/reference/public/files.csv, and writes how many do.
+"""Compiles and executes the public CUDA files of validate/reference/public/files.csv, and writes the numbers of successes.
 
 Usage: python3 public.py WARPSHARD SOURCES [--python FILE] [--out FILE], with the path of the program warpshard and a folder that holds each repository in a
 folder OWNER+NAME. A file counts as compiled if `warpshard exec` compiles one kernel of it for sm_90a, and as executed if that kernel then runs to its
-end. A file that others include after what it needs is compiled through the one that launches.csv names. The kernel is the one of launches.csv, or the file's first; it is launched with `--grid 2 --block 256 --fill 64`, or as launches.csv says. Files whose
-content is not the listed one are an error."""
+end. A file that cannot be compiled alone is compiled through the including file named in launches.csv. The kernel is the one named in launches.csv, or the
+file's first; it is launched with `--grid 2 --block 256 --fill 64`, or with the options in launches.csv. Files whose content differs from the listed one
+are an error."""
 import argparse, collections, csv, hashlib, os, re, shlex, subprocess, sys, tempfile
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../validate/reference/public")
-# Folders that each repository's own build names.
+# Include folders of each repository's build.
 FOLDERS = {"NVIDIA/cuda-samples": ["Common"], "NVIDIA/cutlass": ["include", "tools/util/include", "examples/common"],
            "flashinfer-ai/flashinfer": ["include", "csrc"], "opendatahub-io/vllm": ["csrc"]}
 

@@ -1,8 +1,8 @@
-"""Surveys which opcodes of compiled benchmarks warpshard refuses.
+"""Surveys the opcodes of compiled benchmarks that warpshard refuses.
 
 Usage: python3 survey.py WARPSHARD SOURCES [--arch sm_70,sm_80] [--keep FOLDER], with the path of the program warpshard and a folder of CUDA sources.
-It needs what `warpshard compile` needs. The device code of every file is compiled by NVRTC; files that need a host or a library do not
-compile and are counted. `warpshard check` says of each listing what it refuses. The summary goes to the standard output."""
+It has the requirements of `warpshard compile`. The device code of every file is compiled by NVRTC; files that need a host or a library do not
+compile and are counted. `warpshard check` lists the refused opcodes of each listing. The summary goes to the standard output."""
 import collections, os, re, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -10,7 +10,7 @@ COMPILER = os.path.join(HERE, "../../crates/program/src/compile.py")
 sys.path.insert(0, HERE)
 from compare import device_code
 
-# What headers of the host or of CUDA's samples define, and NVRTC does not have.
+# Definitions from headers of the host or of CUDA's samples that NVRTC does not have.
 PRELUDE = """typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long long uint64_t;
 typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;
 typedef unsigned int uint; typedef unsigned char uchar; typedef unsigned short ushort; typedef unsigned long ulong;
@@ -24,7 +24,7 @@ typedef unsigned int uint; typedef unsigned char uchar; typedef unsigned short u
 """
 
 def whole(path, seen):
-    """The text of a file with the files of its own folder that it includes."""
+    """Returns the text of a file, with included files of its folder expanded."""
     if os.path.realpath(path) in seen:
         return ""
     seen.add(os.path.realpath(path))
@@ -51,7 +51,7 @@ def main():
             if "__global__" not in text:
                 without += 1
                 continue
-            # Instances of templates that the host launches; parameters of its own templates become numbers of single precision.
+            # Instances of the templates that the host launches; template parameters of the host code become single precision.
             instances = sorted(set(re.findall(r"\b(\w+)\s*<([^<>;(){}]*)>\s*<<<", everything)))
             named = [f"--kernel={name}<{re.sub(chr(92) + 'bT' + chr(92) + 'b', 'float', of)}>" for name, of in instances]
             source, listing = os.path.join(keep, f"{number}.cu"), os.path.join(keep, f"{number}.{arch}.sass")

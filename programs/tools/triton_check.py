@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Executes kernels that Triton compiled, without a GPU, and compares their results with NumPy's.
+"""Executes kernels compiled by Triton, without a GPU, and compares their results with NumPy.
 
     python3 programs/tools/triton_check.py folder/*.cubin --out work
     python3 programs/tools/triton_check.py matmul.cubin --out work --ctas 4
 
-Beside each cubin lies its JSON file (docs/programs.md, Kernels of Triton). `warpshard compile --meta` makes listing and launch file; this script gives
-the inputs random numbers by a seed and adds what NumPy computes from them in double precision, for kernels add, softmax, layernorm, rmsnorm,
-silu_multiply, gemv, matmul, matmul_tma and flash. `--ctas N` launches the first N CTAs of a grid only; what the others would write has to stay
-zero. Prints one row a kernel, and ends with 1 where a result differs. It needs NumPy, and nvdisasm as `warpshard compile` does."""
+Each cubin needs its JSON file in the same folder (docs/programs.md, Kernels of Triton). `warpshard compile --meta` makes listing and launch file; this
+script fills the inputs with seeded random numbers and adds NumPy's results in double precision, for kernels add, softmax, layernorm, rmsnorm,
+silu_multiply, gemv, matmul, matmul_tma and flash. `--ctas N` launches only the first N CTAs of a grid; the outputs of the others must stay
+zero. Prints one row per kernel, and ends with 1 if a result differs. It needs NumPy, and nvdisasm as `warpshard compile` does."""
 import argparse, json, pathlib, re, subprocess, sys, time
 import numpy as np
 
 TYPES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32"}
 
 def narrow(values, kind):
-    """Values as the bytes of a type, rounded to the nearest."""
+    """Converts values to a type, rounded to nearest."""
     if kind == "bf16":
         bits = values.astype(np.float32).view(np.uint32)
         return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16).astype(np.uint16)
@@ -24,7 +24,7 @@ def wide(stored, kind):
     return (stored.astype(np.uint32) << 16).view(np.float32) if kind == "bf16" else stored.astype(np.float32)
 
 def by_rows(name, x, numbers):
-    """Rows, or elements, of the kernels in which each CTA has some of its own."""
+    """Returns the rows or elements per CTA, for kernels that divide them among the CTAs."""
     x = {key: value.astype(np.float64) for key, value in x.items()}
     if name == "add":
         return x["x_ptr"] + x["y_ptr"]
@@ -41,10 +41,10 @@ def by_rows(name, x, numbers):
     return x["w_ptr"] @ x["x_ptr"]
 
 def expected(name, tensors, numbers, constants, shape, grid):
-    """What the output should hold after the CTAs of `grid`, in double precision from the rounded inputs; None for another kernel."""
+    """Returns the expected output after the CTAs of `grid`, in double precision from the rounded inputs; None for other kernels."""
     out = np.zeros(shape)
     if name in ("add", "softmax", "layernorm", "rmsnorm", "silu_multiply", "gemv"):
-        # The first dimension is divided among the CTAs.
+        # The CTAs divide the first dimension among them.
         each = constants.get("BLOCK_N") or (constants["BLOCK"] if len(shape) == 1 else 1)
         rows = min(grid[0] * each, shape[0])
         own = {key: value[:rows] if value.ndim == 2 or list(value.shape) == shape and name != "gemv" else value for key, value in tensors.items()}
@@ -73,14 +73,14 @@ def expected(name, tensors, numbers, constants, shape, grid):
     return out
 
 def part(grid, ctas):
-    """The part of a grid that a launch of at most so many CTAs has: whole rows of it where possible."""
+    """Returns the part of a grid with at most this many CTAs, in whole rows if possible."""
     if not ctas or np.prod(grid) <= ctas:
         return list(grid)
     x = min(grid[0], ctas)
     return [x, max(1, min(grid[1], ctas // x)), 1]
 
 def prepare(cubin, options):
-    """Makes the files for a kernel; gives the launch file, the part of the grid, and whether NumPy knows the kernel."""
+    """Writes the files of a kernel; returns the launch file, the part of the grid, and whether NumPy can compute the kernel."""
     meta = cubin.with_suffix(".json")
     facts = json.loads(meta.read_text())
     stem = cubin.stem
@@ -112,7 +112,7 @@ def prepare(cubin, options):
     want = expected(kernel, tensors, numbers, facts["constants"], shape, grid)
     if want is not None:
         narrow(want.ravel(), out_kind).tofile(options.out / f"{stem}.expected.bin")
-        # One rounding to the type, and of sums what their terms' roundings may give: inputs of attention's second product are rounded to 8 bits.
+        # Tolerance: one rounding to the type, plus the roundings of the terms of sums; inputs of attention's second product are rounded to 8 bits.
         relative = {"bf16": 2 ** -7, "f16": 2 ** -10, "f32": 2 ** -20}[out_kind]
         absolute = float(np.abs(want).max()) * {"flash": 2 ** -8, "matmul": 2 ** -16, "matmul_tma": 2 ** -16, "gemv": 2 ** -16}.get(kernel, 2 ** -20)
         text += f'expected = {{ file = "{stem}.expected.bin" }}\ntolerance = {{ absolute = {absolute!r}, relative = {relative!r} }}\n'

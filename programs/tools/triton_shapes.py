@@ -4,7 +4,7 @@
     python3 programs/tools/triton_shapes.py --out folder
     warpshard run --machine h100 --program folder/matmul-1024-t64x64x64-w4s4.cubin --meta folder/matmul-1024-t64x64x64-w4s4.json
 
-Writes a cubin and the JSON file beside it (docs/programs.md, Kernels of Triton). `--only TEXT` picks the kernels whose name contains the text. These are the
+Writes a cubin and its JSON file (docs/programs.md, Kernels of Triton). `--only TEXT` selects the kernels whose name contains the text. These are the
 "other shapes" of docs/validation/silicon.md. It needs Triton 3.3."""
 import argparse, json, math, pathlib, runpy
 
@@ -16,7 +16,7 @@ KERNELS = runpy.run_path(str(pathlib.Path(__file__).resolve().parent.parent / "t
 TYPES = {"bf16": "torch.bfloat16", "fp16": "torch.float16", "fp32": "torch.float32"}
 
 def tensor(shape, kind):
-    """A tensor by rows, as the JSON file has it."""
+    """Describes a row-major tensor for the JSON file."""
     stride = [math.prod(shape[place + 1:]) for place in range(len(shape))]
     return {"tensor": list(shape), "stride": stride, "type": TYPES[kind]}
 
@@ -43,7 +43,7 @@ def write(out, name, kernel, arguments, constants, grid, warps, stages=3):
     print(name, flush=True)
 
 def shapes():
-    """Every kernel: name, kernel, arguments, constants, grid, warps, stages."""
+    """Yields every kernel: name, kernel, arguments, constants, grid, warps, stages."""
     def matmul(m, n, k, tile, warps, stages, kind="bf16"):
         size = f"{m}" if m == n == k else f"{m}x{n}x{k}"
         arguments = {"a_ptr": ((m, k), kind), "b_ptr": ((k, n), kind), "c_ptr": ((m, n), kind), "m": m, "n": n, "k": k, "stride_am": k, "stride_bk": n, "stride_cm": n}
@@ -59,7 +59,7 @@ def shapes():
         return name, "flash", arguments, constants, [length // tile[0], heads], warps, stages
 
     def rows(kernel, count, columns, vectors, numbers):
-        """One CTA a row, of four warps up to 1,024 columns and of eight beyond."""
+        """Describes a kernel of one CTA per row, with four warps up to 1,024 columns and eight beyond."""
         matrix = ((count, columns), "bf16")
         arguments = {"x_ptr": matrix, **{key: ((columns,), "bf16") for key in vectors}, "out_ptr": matrix, "columns": columns, "stride": columns, **numbers}
         block = 1 << (columns - 1).bit_length()

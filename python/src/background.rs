@@ -1,4 +1,4 @@
-//! Work in a thread of its own, for which Python waits without holding its lock.
+//! Tasks in a separate thread, for which Python waits without holding the interpreter lock.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use warpshard::run::Exit;
 
 use crate::errors::Failure;
 
-/// The longest time for which Python's signals wait.
-const LOOK: Duration = Duration::from_millis(50);
+/// Maximum delay of Python's signals.
+const SIGNAL_CHECK_PERIOD: Duration = Duration::from_millis(50);
 
-/// What a thread works out; clones share it.
+/// A computation in a separate thread; clones share it.
 #[derive(Debug)]
 pub(crate) struct Task<T>(Arc<Shared<T>>);
 
@@ -25,7 +25,7 @@ struct Shared<T> {
 }
 
 impl<T: Clone + Send + 'static> Task<T> {
-    /// Starts the thread.
+    /// Starts a thread that executes `work`.
     pub(crate) fn start<E: Into<Failure>>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> PyResult<Self> {
         let task = Self(Arc::new(Shared { ended: Mutex::new(None), changed: Condvar::new() }));
         let seen = Arc::clone(&task.0);
@@ -44,16 +44,16 @@ impl<T: Clone + Send + 'static> Task<T> {
         self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it has ended, well or not.
+    /// Returns true if the task has ended, with or without an error.
     pub(crate) fn done(&self) -> bool {
         self.lock().is_some()
     }
 
-    /// Waits for the end, at most `seconds`; whether it has come.
+    /// Waits for the end of the task, at most `seconds`; returns true if it has ended.
     pub(crate) fn wait(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<bool> {
         let end = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
         loop {
-            let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()).min(LOOK));
+            let left = end.map_or(SIGNAL_CHECK_PERIOD, |end| end.saturating_duration_since(Instant::now()).min(SIGNAL_CHECK_PERIOD));
             let done = py.detach(|| {
                 let waited = self.0.changed.wait_timeout_while(self.lock(), left, |ended| ended.is_none());
                 waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
@@ -65,8 +65,8 @@ impl<T: Clone + Send + 'static> Task<T> {
         }
     }
 
-    /// What came out.
+    /// Returns the result of the task.
     pub(crate) fn outcome(&self) -> PyResult<Result<T, Failure>> {
-        self.lock().clone().ok_or_else(|| PyRuntimeError::new_err("it has not ended; wait() for it"))
+        self.lock().clone().ok_or_else(|| PyRuntimeError::new_err("the task has not ended; call wait() first"))
     }
 }

@@ -1,4 +1,4 @@
-//! Controllers written in Python: called at cuts with what a controller in Rust sees, and bound by the same contract.
+//! Controllers written in Python. They are called at cuts with the same observations as controllers in Rust, and have the same contract.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,7 +39,7 @@ impl Counters {
 
 #[pymethods]
 impl Counters {
-    /// The counters' names.
+    /// Names of the counters.
     #[getter]
     fn columns(&self) -> Vec<&'static str> {
         self.names.clone()
@@ -49,18 +49,18 @@ impl Counters {
         self.values.len() / self.names.len().max(1)
     }
 
-    /// A counter of every unit, in the order of their numbers.
+    /// Values of a counter, one per unit in the order of their numbers.
     fn __getitem__(&self, name: &str) -> PyResult<Vec<u64>> {
         Ok(self.column(name)?.collect())
     }
 
-    /// A counter summed over all units.
+    /// Sum of a counter over all units.
     fn sum(&self, name: &str) -> PyResult<u64> {
         Ok(self.column(name)?.sum())
     }
 }
 
-/// Everything that a controller sees at a cut.
+/// The observation of a controller at a cut.
 #[pyclass(module = "warpshard._native", frozen, get_all)]
 #[derive(Debug)]
 pub(crate) struct Seen {
@@ -68,7 +68,7 @@ pub(crate) struct Seen {
     cycle: u64,
     /// Core cycles since the last observation.
     interval: u64,
-    /// What is known of machine and workload.
+    /// Static facts about machine and workload.
     facts: Py<PyDict>,
     /// Counters of each SM.
     sms: Py<Counters>,
@@ -80,11 +80,11 @@ pub(crate) struct Seen {
     cpus: Py<Counters>,
     /// Counters of each GPU's hub, then of switches and hosts, in a system of several GPUs.
     hubs: Py<Counters>,
-    /// Events that took effect: cycle, name, and the kernel or SM where there is one.
+    /// Events that took effect: cycle, name, and the kernel or SM of the event, if any.
     events: Vec<(u64, &'static str, Option<u64>)>,
 }
 
-/// A controller that is a Python object.
+/// A controller implemented by a Python object.
 pub(crate) struct PyController {
     object: Py<PyAny>,
     name: String,
@@ -96,7 +96,7 @@ pub(crate) struct PyController {
 }
 
 impl PyController {
-    /// Reads what the object declares: `name`, `knobs`, `every`, `on`.
+    /// Reads the declarations of the object: `name`, `knobs`, `every`, `on`.
     pub(crate) fn new(object: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Self> {
         let name: String = match object.getattr("name") {
             Ok(name) => name.extract()?,
@@ -152,7 +152,7 @@ impl PyController {
         Ok(())
     }
 
-    /// Adds a decision, signal or remark, whose attributes are those of the classes of the package.
+    /// Adds a decision, signal or remark from an object with the attributes of the package's classes.
     fn take(&self, one: &Bound<'_, PyAny>, sms: usize, out: &mut DecisionSet) -> PyResult<()> {
         let sm = match one.getattr("sm")?.extract::<Option<u16>>()? {
             Some(sm) if usize::from(sm) >= sms => {
@@ -168,10 +168,7 @@ impl PyController {
         let reason: String = one.getattr("reason")?.extract()?;
         let knob = knob(&word)?;
         if !self.knobs.has(knob) {
-            return Err(PyValueError::new_err(format!(
-                "controller `{}` sets {knob} without having declared it: add it to `knobs`",
-                self.name
-            )));
+            return Err(PyValueError::new_err(format!("controller `{}` sets {knob} without declaring it: add it to `knobs`", self.name)));
         }
         let value = one.getattr("value")?;
         let limit = || match value.extract::<u32>() {
@@ -203,7 +200,7 @@ impl PyController {
     }
 }
 
-/// It cannot be saved: what it knows is in Python.
+/// The state cannot be saved, since it is in Python.
 impl State for PyController {
     fn save(&self, _: &mut Writer) {}
 
@@ -267,11 +264,11 @@ fn preemption(word: &str) -> PyResult<Preemption> {
         "flush" => Ok(Preemption::Flush),
         "drain" => Ok(Preemption::Drain),
         "drop" => Ok(Preemption::Drop),
-        _ => Err(PyValueError::new_err(format!("there is no preemption {word:?}; the ways are: switch, flush, drain, drop"))),
+        _ => Err(PyValueError::new_err(format!("there is no preemption {word:?}; the preemptions are: switch, flush, drain, drop"))),
     }
 }
 
-/// What `every` and `on` of an object ask for.
+/// Returns the triggers that an object requests with `every` and `on`.
 fn triggers(object: &Bound<'_, PyAny>) -> PyResult<Vec<Trigger>> {
     let mut triggers = Vec::new();
     if let Some(every) = object.getattr("every")?.extract::<Option<u64>>()? {
@@ -334,7 +331,7 @@ fn facts<'py>(py: Python<'py>, facts: &Facts) -> PyResult<Bound<'py, PyDict>> {
     Ok(made)
 }
 
-/// A name that lasts as long as the process. Names of signals are few: they stand in the source of a controller.
+/// Returns a name that lives as long as the process. There are few names of signals, which are literals in the source of a controller.
 fn intern(name: String) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Devices: listings, arrays and launches, executed at once.
+//! Devices: listings, arrays, and launches that are executed immediately.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,15 +13,15 @@ use warpshard::workload::Workload;
 
 use crate::errors::raise_kernel;
 
-/// The time between two looks for signals while a kernel executes.
-const LOOK: Duration = Duration::from_millis(50);
+/// Time between two checks for signals while a kernel executes.
+const SIGNAL_CHECK_PERIOD: Duration = Duration::from_millis(50);
 
 /// A device with its memory.
 #[pyclass(module = "warpshard._native", frozen)]
 #[derive(Debug)]
 pub(crate) struct Device {
     model: Mutex<Model>,
-    /// Addresses to be given back before the next step. Python may collect an array at any moment, also while this thread uses the device.
+    /// Addresses that are freed before the next step. Python may collect an array at any moment, even while this thread uses the device.
     freed: Mutex<Vec<u64>>,
 }
 
@@ -30,7 +30,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Device {
-    /// Does something with the device. Whoever waits for it holds no lock of the interpreter, for which a kernel that executes may ask.
+    /// Calls `step` with the device. The calling thread releases the interpreter lock while it waits, since a kernel in execution may
+    /// acquire it.
     fn with<T: Send>(&self, py: Python<'_>, step: impl FnOnce(&mut Model) -> T + Send) -> T {
         py.detach(|| {
             let mut model = lock(&self.model);
@@ -39,7 +40,7 @@ impl Device {
         })
     }
 
-    /// What was launched so far.
+    /// Returns a workload of all launches so far.
     pub(crate) fn workload(&self, py: Python<'_>) -> PyResult<Workload> {
         self.with(py, |model| model.workload()).map_err(|error| raise_kernel(&error))
     }
@@ -85,37 +86,37 @@ impl Device {
         Self { model: Mutex::new(Model::new(name, check)), freed: Mutex::default() }
     }
 
-    /// Loads a listing; the module's number.
+    /// Loads a listing; returns the number of the module.
     fn load(&self, py: Python<'_>, listing: PathBuf) -> PyResult<usize> {
         self.with(py, |model| model.load(&listing)).map_err(|error| raise_kernel(&error))
     }
 
-    /// The kernels of a module: name, static shared bytes, registers, sizes of the parameters.
+    /// Returns the kernels of a module: name, static shared bytes, registers, sizes of the parameters.
     fn kernels(&self, py: Python<'_>, module: usize) -> Vec<(String, u32, u32, Vec<usize>)> {
         self.with(py, |model| model.kernels(module))
     }
 
-    /// The whole name of a kernel.
+    /// Returns the full name of a kernel.
     fn kernel_name(&self, py: Python<'_>, module: usize, name: &str) -> PyResult<String> {
         self.with(py, |model| model.kernel_name(module, name)).map_err(|error| raise_kernel(&error))
     }
 
-    /// Address and size of a variable in device memory.
+    /// Returns address and size of a variable in device memory.
     fn variable(&self, py: Python<'_>, module: usize, name: &str) -> Option<(u64, u64)> {
         self.with(py, |model| model.variable(module, name))
     }
 
-    /// Gives a variable in constant memory its contents.
+    /// Sets the contents of a variable in constant memory.
     fn set_constant(&self, py: Python<'_>, module: usize, name: &str, contents: &[u8]) -> PyResult<()> {
         self.with(py, |model| model.set_constant(module, name, contents)).map_err(|error| raise_kernel(&error))
     }
 
-    /// Allocates memory with contents that the host sends.
+    /// Allocates memory and copies contents from the host.
     fn allocate(&self, py: Python<'_>, name: &str, contents: &[u8]) -> PyResult<u64> {
         self.with(py, |model| model.allocate(name, contents.to_vec(), true, true)).map_err(|error| raise_kernel(&error))
     }
 
-    /// Allocates memory without a copy: of zeroes, or uninitialised.
+    /// Allocates memory without a copy: zeroed, or uninitialised.
     fn reserve(&self, py: Python<'_>, name: &str, bytes: usize, zeroed: bool) -> PyResult<u64> {
         self.with(py, |model| model.allocate(name, vec![0; bytes], zeroed, false)).map_err(|error| raise_kernel(&error))
     }
@@ -133,7 +134,8 @@ impl Device {
         copy.map(|copy| PyBytes::new(py, &copy)).map_err(|error| raise_kernel(&error))
     }
 
-    /// The map of a tensor at an address: its 128 bytes. `places` are sizes, strides in bytes, box and steps, the fastest dimension first.
+    /// Returns the 128 bytes of the tensor map of an address. `places` are sizes, strides in bytes, box and steps, with the fastest
+    /// dimension first.
     fn tensor_map<'py>(
         &self,
         py: Python<'py>,
@@ -149,8 +151,9 @@ impl Device {
         map.map(|map| PyBytes::new(py, &map)).map_err(|error| raise_kernel(&error))
     }
 
-    /// Executes a kernel; its warp instructions and their active lanes. `shape` is grid, block and dynamic shared memory, `together` the CTAs of a
-    /// cluster (none where it is empty), and whether the launch is cooperative and whether it is a programmatic dependent launch.
+    /// Executes a kernel; returns its warp instructions and thread instructions. `shape` is grid, block and dynamic shared memory.
+    /// `together` is the cluster size in CTAs (empty without clusters), a flag for a cooperative launch, and a flag for a programmatic
+    /// dependent launch.
     fn launch(
         &self,
         py: Python<'_>,
@@ -161,47 +164,47 @@ impl Device {
     ) -> PyResult<(u64, u64)> {
         let arguments = arguments.iter().map(argument).collect::<PyResult<Vec<_>>>()?;
         let ((module, name), (grid, block, shared), (cluster, cooperative, programmatic)) = (kernel, shape, together);
-        let (mut signal, mut looked) = (None, Instant::now());
-        let mut keep_going = || {
-            // Not more often, since the interpreter's lock may have to be waited for.
-            if looked.elapsed() < LOOK {
+        let (mut signal, mut checked) = (None, Instant::now());
+        let mut continues = || {
+            // The check is rare, since the thread may have to wait for the interpreter lock.
+            if checked.elapsed() < SIGNAL_CHECK_PERIOD {
                 return true;
             }
-            looked = Instant::now();
+            checked = Instant::now();
             signal = Python::attach(|py| py.check_signals()).err();
             signal.is_none()
         };
         let shape = LaunchShape { grid: &grid, block: &block, shared, cluster: &cluster, cooperative, programmatic };
-        let done = self.with(py, |model| model.launch((module, &name), &shape, &arguments, &mut keep_going));
+        let done = self.with(py, |model| model.launch((module, &name), &shape, &arguments, &mut continues));
         match signal {
             Some(raised) => Err(raised),
             None => done.map_err(|error| raise_kernel(&error)),
         }
     }
 
-    /// What kernels have printed since the last call, and how many calls of printf are missing from it.
+    /// Returns the text that kernels have printed since the last call, and the number of printf calls missing from it.
     fn printed(&self, py: Python<'_>) -> (String, u64) {
         self.with(py, Model::printed)
     }
 
-    /// Forgets launches and copies.
+    /// Discards the recorded launches and copies.
     fn clear(&self, py: Python<'_>) {
         self.with(py, Model::clear);
     }
 
-    /// Launches so far.
+    /// Number of launches so far.
     #[getter]
     fn launched(&self, py: Python<'_>) -> usize {
         self.with(py, |model| model.launched())
     }
 
-    /// Reads of arrays where nothing was written.
+    /// Returns the arrays with reads of uninitialised memory, with the number of reads.
     fn unwritten(&self, py: Python<'_>) -> Vec<(String, u64)> {
         self.with(py, |model| model.unwritten())
     }
 }
 
-/// The script that compiles CUDA C.
+/// Returns the script that compiles CUDA C.
 #[pyfunction]
 pub(crate) fn compiler() -> &'static str {
     COMPILER

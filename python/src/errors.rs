@@ -1,4 +1,4 @@
-//! The exceptions of the package: one for each way in which the command line fails, with the same text and exit code.
+//! The exceptions of the package: one for each failure of the command line, with the same text and exit code.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -8,17 +8,22 @@ use warpshard::program::ProgramError;
 use warpshard::run::{Error as RunError, Exit};
 use warpshard::sweep::{PlanError, SweepError};
 
-create_exception!(warpshard, Error, PyException, "Anything that went wrong; `exit_code` is what the command line would end with.");
-create_exception!(warpshard, UsageError, Error, "Options that are unknown, wrong or contradict each other.");
-create_exception!(warpshard, ConfigError, Error, "A machine or a change of it that is wrong. The text names every problem with its place.");
-create_exception!(warpshard, WorkloadError, Error, "A trace, kernel model or program that is wrong.");
+create_exception!(warpshard, Error, PyException, "Base class of all errors; `exit_code` is the exit code of the command line.");
+create_exception!(warpshard, UsageError, Error, "Unknown, invalid or contradictory options.");
+create_exception!(
+    warpshard,
+    ConfigError,
+    Error,
+    "An invalid machine or change of a machine. The text lists every problem with its location."
+);
+create_exception!(warpshard, WorkloadError, Error, "An invalid trace, kernel model or program.");
 create_exception!(
     warpshard,
     KernelError,
     WorkloadError,
-    "A kernel that cannot be launched, or that stopped: an access outside of its arrays, an endless loop, a barrier that not all threads reach."
+    "A kernel that cannot be launched, or that stopped with an error: an access outside of its arrays, an endless loop, a barrier that not all threads reach."
 );
-create_exception!(warpshard, DeadlockError, Error, "Nothing in the simulated machine can proceed; the text says what each part waits for.");
+create_exception!(warpshard, DeadlockError, Error, "A deadlock of the simulated machine; the text lists the waits of each unit.");
 create_exception!(warpshard, OutputError, Error, "Results cannot be written.");
 create_exception!(
     warpshard,
@@ -48,17 +53,17 @@ pub(crate) fn add(m: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Why something failed, as a thread hands it over; it becomes the exception of its exit code.
+/// A failure in a thread, which becomes the exception of its exit code.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    /// How the command line would end.
+    /// Exit code of the command line for this failure.
     pub(crate) exit: Exit,
     /// The message for the user.
     pub(crate) message: String,
 }
 
 impl Failure {
-    /// A failure for which the command line would end with `exit`.
+    /// Creates a failure for which the command line would end with `exit`.
     pub(crate) fn new(exit: Exit, message: impl ToString) -> Self {
         Self { exit, message: message.to_string().trim_end().to_owned() }
     }
@@ -96,7 +101,7 @@ impl From<Failure> for PyErr {
     }
 }
 
-/// What stopped a kernel as an exception.
+/// Returns the exception for an error of a kernel.
 pub(crate) fn raise_kernel(error: &ProgramError) -> PyErr {
     KernelError::new_err(error.to_string())
 }

@@ -1,7 +1,7 @@
-//! The native module of warpshard's Python package: machines, runs, results, tables, controllers and devices. The package `warpshard` gives them
-//! their Python face.
+//! The native module of warpshard's Python package: machines, runs, results, tables, controllers and devices. The package `warpshard` wraps
+//! them in its Python API.
 //!
-//! No code here is unsafe; what PyO3's macros make of it is their own, which this attribute allows.
+//! This crate has no unsafe code of its own; PyO3's macros generate unsafe code, which this attribute allows.
 #![forbid(unsafe_code)]
 
 mod background;
@@ -18,28 +18,28 @@ use pyo3::prelude::*;
 
 use warpshard::{catalogue, model};
 
-/// Built-in kernel models: name and summary.
+/// Returns the built-in kernel models: name and summary.
 #[pyfunction]
 fn models() -> Vec<(String, String)> {
     model::builtin_names(catalogue().files()).into_iter().map(|(name, summary)| (name.to_owned(), summary)).collect()
 }
 
-/// Names and what they mean.
+/// Names with descriptions.
 type Meanings = Vec<(&'static str, &'static str)>;
 
-/// Policies: name, what each does, and its parameters.
+/// Returns the policies: name, summary, and parameters.
 #[pyfunction]
 fn policies() -> Vec<(&'static str, &'static str, Meanings)> {
     catalogue().policies().all().into_iter().map(|policy| (policy.name, policy.help, policy.parameters.to_vec())).collect()
 }
 
-/// The cores that this process may use.
+/// Returns the number of cores that this process may use.
 #[pyfunction]
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Runs the command line program as the whole of this process; returns its exit code.
+/// Runs the command line program in this process; returns its exit code.
 #[pyfunction]
 fn program(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| warpshard::cli::run_process(arguments) as u8)

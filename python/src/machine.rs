@@ -1,4 +1,4 @@
-//! Machines: a built-in one or a file, and what was changed of it.
+//! Machines: a built-in machine or a file, and overrides.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -12,12 +12,12 @@ use warpshard::run::Error;
 
 use crate::errors::Failure;
 
-/// Where a machine's values come from.
+/// Sources of a machine's values.
 #[derive(Clone, Debug)]
 enum Base {
     /// A built-in name or a path.
     Named(String),
-    /// A text, and what messages call it.
+    /// A text, and its name in messages.
     Text(String, String),
 }
 
@@ -45,7 +45,7 @@ impl Machine {
         Ok(Self { base, changes, loaded })
     }
 
-    /// The machine that a run uses in place of the one that its request names; `None` where the request names it.
+    /// Returns the machine itself if it was made from a text, so that a request cannot name it; otherwise `None`.
     pub(crate) fn unnamed(&self) -> Option<Loaded> {
         matches!(self.base, Base::Text(..)).then(|| self.loaded.clone())
     }
@@ -63,7 +63,7 @@ impl Machine {
         Self::made(base, changes)
     }
 
-    /// The same machine with more changes; a key that was changed before keeps its place.
+    /// Returns the machine with further overrides; a key that was already overridden keeps its position.
     fn changed(&self, changes: Vec<(String, String)>) -> PyResult<Self> {
         let mut all = self.changes.clone();
         for (key, value) in changes {
@@ -75,7 +75,7 @@ impl Machine {
         Self::made(self.base.clone(), all)
     }
 
-    /// The name or path that it was made from.
+    /// Name or path from which the machine was made.
     #[getter]
     fn base(&self) -> &str {
         let (Base::Named(name) | Base::Text(name, _)) = &self.base;
@@ -92,13 +92,13 @@ impl Machine {
         self.loaded.provenance.summary()
     }
 
-    /// Changed keys with their new values as text, in order.
+    /// Overridden keys with their values as text, in order.
     #[getter]
     fn changes(&self) -> Vec<(String, String)> {
         self.changes.clone()
     }
 
-    /// What is allowed but probably not intended.
+    /// Warnings about settings that are allowed but probably unintended.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.loaded.warnings.iter().map(|warning| warning.to_string().trim_end().to_owned()).collect()
@@ -108,13 +108,13 @@ impl Machine {
         self.loaded.provenance.to_toml()
     }
 
-    /// The value of a key; `None` where this machine does not read the key.
+    /// Returns the value of a key; `None` if this machine does not use the key.
     fn value<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let found = self.loaded.provenance.settings().iter().find(|setting| setting.key.path == path);
         found.map(|setting| to_python(py, setting.key.kind, &setting.value)).transpose()
     }
 
-    /// Where the value of a key comes from.
+    /// Returns the origin of a key's value.
     fn origin(&self, path: &str) -> Option<String> {
         let found = self.loaded.provenance.settings().iter().find(|setting| setting.key.path == path)?;
         Some(match &found.origin {
@@ -125,7 +125,7 @@ impl Machine {
     }
 }
 
-/// Numbers and flags as such; quantities as the text that machine files have.
+/// Converts numbers and booleans to Python; quantities are texts as in machine files.
 fn to_python<'py>(py: Python<'py>, kind: Kind, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match (kind, value) {
         (Kind::Count(..) | Kind::Cycles(..), Value::Number(number)) => number.into_pyobject(py)?.into_any(),
@@ -145,13 +145,13 @@ fn to_python<'py>(py: Python<'py>, kind: Kind, value: &Value) -> PyResult<Bound<
     })
 }
 
-/// Built-in machines: name and summary.
+/// Returns the built-in machines: name and summary.
 #[pyfunction]
 pub(crate) fn machines() -> Vec<(String, String)> {
     builtin_machines(catalogue().files()).into_iter().map(|machine| (machine.name.to_owned(), machine.summary)).collect()
 }
 
-/// Every key of a machine in the order of the reference.
+/// Returns every key of a machine in the order of the reference.
 #[pyfunction]
 pub(crate) fn machine_keys<'py>(py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
     keys::all().map(|key| describe(py, key)).collect()

@@ -24,7 +24,7 @@ pub(crate) struct Plan {
 
 #[pymethods]
 impl Plan {
-    /// A plan from an object of JSON with the keys of plan files, or from the text of such a file.
+    /// Creates a plan from a JSON object with the keys of plan files, or from the text of a plan file.
     #[new]
     #[pyo3(signature = (name, json=None, text=None))]
     fn new(name: &str, json: Option<&str>, text: Option<String>) -> PyResult<Self> {
@@ -52,28 +52,28 @@ impl Plan {
         &self.plan.name
     }
 
-    /// The text of the plan file.
+    /// Text of the plan file.
     #[getter]
     fn text(&self) -> &str {
         &self.text
     }
 
-    /// The options of every run in one line.
+    /// Returns the options of every run in one line.
     fn runs(&self, py: Python<'_>) -> Vec<String> {
         py.detach(|| self.plan.runs().iter().map(|run| run.line()).collect())
     }
 }
 
-/// Runs that have ended, runs of them that failed, runs that are running, and runs to be simulated.
+/// Numbers of ended runs, failed runs, active runs, and runs to simulate.
 type Counts = (usize, usize, usize, usize);
 
-/// Publishes how far a sweep is.
-struct Counted {
+/// Publishes the progress of a sweep.
+struct ProgressCounter {
     all: usize,
     published: Published<Counts>,
 }
 
-impl Watch for Counted {
+impl Watch for ProgressCounter {
     fn begin(&mut self, all: usize) {
         self.all = all;
         self.published.publish((0, 0, 0, all));
@@ -83,32 +83,32 @@ impl Watch for Counted {
         self.published.publish((ended, failed, active, self.all));
     }
 
-    fn say(&mut self, _text: &str) {}
+    fn report_failure(&mut self, _text: &str) {}
 }
 
-/// What is left of a sweep when it has ended.
+/// The results of a sweep that has ended.
 #[derive(Clone, Debug)]
-struct Ended {
+struct SweepResults {
     done: Done,
     frame: Arc<Frame>,
     missing: usize,
     folders: Vec<Option<PathBuf>>,
-    /// The first run that failed, with its number.
+    /// The first failed run, with its number.
     failure: Option<(usize, Failure)>,
     warnings: Vec<String>,
 }
 
-/// A sweep that was started.
+/// A started sweep.
 #[pyclass(module = "warpshard._native", frozen)]
 pub(crate) struct Sweep {
-    task: Task<Ended>,
+    task: Task<SweepResults>,
     stop: StopFlag,
     counts: Published<Counts>,
 }
 
-/// What is to be done with a plan.
+/// The requested parts of a sweep.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct SweepOptions {
     simulates: bool,
     slice: Option<Slice>,
     limits: Limits,
@@ -121,12 +121,18 @@ fn options(memory: Option<&str>, slice: Option<&str>) -> Result<(Option<Bytes>, 
     Ok((memory, slice))
 }
 
-/// Everything that a sweep does.
-fn sweep(plan: &Model, out: Option<&Path>, asked: Asked, stop: &StopFlag, watch: Counted) -> Result<Ended, SweepError> {
-    let Asked { simulates, slice, limits } = asked;
+/// Executes a sweep.
+fn sweep(
+    plan: &Model,
+    out: Option<&Path>,
+    asked: SweepOptions,
+    stop: &StopFlag,
+    watch: ProgressCounter,
+) -> Result<SweepResults, SweepError> {
+    let SweepOptions { simulates, slice, limits } = asked;
     let planned = Planned::new(catalogue(), plan, out)?;
     let done = if simulates { planned.simulate(slice, limits, stop, Box::new(watch))? } else { Done::default() };
-    // A slice leaves the table to whoever collects.
+    // A slice does not write the table, which is collected separately.
     let table = if slice.is_some() { planned.table() } else { planned.collect(false)? };
     let failure =
         planned.runs().filter(|(run, ..)| slice.is_none_or(|slice| slice.has(run.number))).find_map(|(run, _, entry)| match entry {
@@ -135,7 +141,7 @@ fn sweep(plan: &Model, out: Option<&Path>, asked: Asked, stop: &StopFlag, watch:
         });
     let folder = |entry| if let Entry::Done(folder) = entry { Some(folder) } else { None };
     let folders = planned.runs().map(|(.., entry)| folder(entry)).collect();
-    Ok(Ended { done, frame: Arc::new(table.frame), missing: table.missing, folders, failure, warnings: planned.warnings().to_vec() })
+    Ok(SweepResults { done, frame: Arc::new(table.frame), missing: table.missing, folders, failure, warnings: planned.warnings().to_vec() })
 }
 
 #[pymethods]
@@ -152,37 +158,37 @@ impl Sweep {
         simulates: bool,
     ) -> PyResult<Self> {
         let (memory, slice) = options(memory, slice)?;
-        let asked = Asked { simulates, slice, limits: Limits { jobs: jobs.map(|jobs| jobs.max(1)), memory } };
+        let asked = SweepOptions { simulates, slice, limits: Limits { jobs: jobs.map(|jobs| jobs.max(1)), memory } };
         let (stop, counts) = (StopFlag::new(), Published::new());
-        let (model, flag, watch) = (plan.plan.clone(), stop.clone(), Counted { all: 0, published: counts.clone() });
+        let (model, flag, watch) = (plan.plan.clone(), stop.clone(), ProgressCounter { all: 0, published: counts.clone() });
         let task = Task::start(move || sweep(&model, out.as_deref(), asked, &flag, watch))?;
         Ok(Self { task, stop, counts })
     }
 
-    /// Whether it has ended, well or not.
+    /// True if the sweep has ended, with or without an error.
     #[getter]
     fn done(&self) -> bool {
         self.task.done()
     }
 
-    /// Runs that have ended, runs of them that failed, runs that are running, and runs in all that were not there.
+    /// Numbers of ended runs, failed runs, active runs, and runs to simulate.
     #[getter]
     fn progress(&self) -> Counts {
         self.counts.newest().map_or((0, 0, 0, 0), |counts| *counts)
     }
 
-    /// Ends it; finished runs are stored.
+    /// Cancels the sweep; finished runs are stored.
     fn cancel(&self) {
         self.stop.request();
     }
 
-    /// Waits for the end, at most `seconds`; whether it has come.
+    /// Waits for the end of the sweep, at most `seconds`; returns true if it has ended.
     #[pyo3(signature = (seconds=None))]
     fn wait(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<bool> {
         self.task.wait(py, seconds)
     }
 
-    /// The table of what there is; with `strict` the exception of the first run that failed.
+    /// Returns the table of the existing results; with `strict`, raises the exception of the first failed run.
     fn table(&self, strict: bool) -> PyResult<Table> {
         let ended = self.task.outcome()??;
         if let (true, Some((number, failure))) = (strict, ended.failure) {
@@ -191,25 +197,25 @@ impl Sweep {
         Columns::of(&ended.frame).table()
     }
 
-    /// The result folder of each run; None where it has no results.
+    /// Returns the result folder of each run, or None for a run without results.
     fn folders(&self) -> PyResult<Vec<Option<PathBuf>>> {
         Ok(self.task.outcome()??.folders)
     }
 
-    /// Runs that were simulated, runs that were there, and runs that are missing.
+    /// Returns the numbers of simulated runs, of runs with earlier results, and of missing runs.
     fn counts(&self) -> PyResult<(usize, usize, usize)> {
         let ended = self.task.outcome()??;
         Ok((ended.done.simulated, ended.done.earlier, ended.missing))
     }
 
-    /// What is allowed but probably not intended.
+    /// Returns warnings about settings that are allowed but probably unintended.
     fn warnings(&self) -> PyResult<Vec<String>> {
         Ok(self.task.outcome()??.warnings)
     }
 }
 
 impl Drop for Sweep {
-    /// Nobody can ask for the results any more.
+    /// No Python object can access the results any more.
     fn drop(&mut self) {
         self.stop.request();
     }

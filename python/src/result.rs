@@ -9,13 +9,13 @@ use pyo3::types::{PyBytes, PyDict};
 use warpshard::report::metrics::{self, Totals, Work};
 use warpshard::report::text::Style;
 use warpshard::report::{Destination, csv, energy, json, summary};
-use warpshard::run::{Exit, Finished, refuse_another};
+use warpshard::run::{Exit, Finished, check_experiment};
 use warpshard::stats::{ComponentStats, Counted};
 
 use crate::errors::Failure;
 use crate::table::{Columns, Table};
 
-/// Everything that came out of a run.
+/// All results of a run.
 #[pyclass(module = "warpshard._native", frozen)]
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
@@ -29,7 +29,7 @@ impl Outcome {
     }
 }
 
-/// A column per counter of the rows, which have the same counters; those whose name a column has already say the same.
+/// Adds a column per counter of the rows, which have the same counters, unless a column of this name exists with the same value.
 fn counters(columns: &mut Columns, rows: &[&[Counted]]) {
     let first = rows.iter().max_by_key(|row| row.len()).copied().unwrap_or_default();
     for (place, known) in first.iter().enumerate() {
@@ -46,27 +46,27 @@ fn counters(columns: &mut Columns, rows: &[&[Counted]]) {
 
 #[pymethods]
 impl Outcome {
-    /// The contents of `stats.json`.
+    /// Returns the contents of `stats.json`.
     fn stats_json(&self) -> String {
         json::stats(&self.finished.facts, &self.finished.outcome)
     }
 
-    /// The contents of `host.json`.
+    /// Returns the contents of `host.json`.
     fn host_json(&self) -> String {
         json::host(&self.finished.facts, &self.finished.outcome, &self.finished.host)
     }
 
-    /// The contents of `run.toml`.
+    /// Returns the contents of `run.toml`.
     fn run_toml(&self) -> &str {
         &self.finished.run_toml
     }
 
-    /// The report as text.
+    /// Returns the report as text.
     fn summary(&self) -> String {
         summary(&self.finished.facts, &self.finished.outcome, &self.finished.host, Style::Plain)
     }
 
-    /// The headline numbers.
+    /// Returns the headline numbers.
     fn headline<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let Finished { facts, outcome, host, .. } = &*self.finished;
         let (totals, work) = (Totals::of(&outcome.components), Work::of_run(outcome));
@@ -99,13 +99,13 @@ impl Outcome {
         Ok(made)
     }
 
-    /// Scheduler cycles over all SMs by what the schedulers did: pairs of name and cycles.
+    /// Returns the scheduler cycles over all SMs by reason, as pairs of name and cycles.
     fn scheduler_cycles(&self) -> Vec<(String, u64)> {
         let reasons = metrics::scheduler_cycles(&Totals::of(&self.finished.outcome.components));
         reasons.into_iter().map(|counted| (counted.info.name.to_owned(), counted.value)).collect()
     }
 
-    /// What a counter counts, and its unit; `None` for a name that the kind of component does not have.
+    /// Returns description and unit of a counter; `None` if the kind of component has no such counter.
     fn counter_help(&self, kind: &str, name: &str) -> Option<(&'static str, &'static str)> {
         let outcome = &self.finished.outcome;
         let of_kernel = outcome.kernels.iter().take(1).filter(|_| kind == "kernel").flat_map(|kernel| kernel.counters.iter());
@@ -115,7 +115,7 @@ impl Outcome {
         Some((found.info.unit, found.info.help))
     }
 
-    /// The files of the result folder, with their contents.
+    /// Returns the files of the result folder, with their contents.
     fn files<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let files = py.detach(|| self.finished.files().0);
         let made = PyDict::new(py);
@@ -131,14 +131,14 @@ impl Outcome {
         let write = || {
             let destination = Destination::folder(&folder, force)?;
             if !force {
-                refuse_another(&folder, &self.finished.run_toml, false)?;
+                check_experiment(&folder, &self.finished.run_toml, false)?;
             }
             destination.write(&self.finished.files().0)
         };
         Ok(py.detach(write).map_err(|error| Failure::new(Exit::Output, error))?)
     }
 
-    /// A row per kernel launch.
+    /// Returns a table with a row per kernel launch.
     fn kernels(&self) -> PyResult<Table> {
         let outcome = &self.finished.outcome;
         let (kernels, mut columns) = (&outcome.kernels, Columns::default());
@@ -163,7 +163,7 @@ impl Outcome {
         columns.table()
     }
 
-    /// A row per component of a kind, such as "sm", "llc" or "dram".
+    /// Returns a table with a row per component of a kind, such as "sm", "llc" or "dram".
     fn components(&self, kind: &str) -> PyResult<Table> {
         let mut members: Vec<&ComponentStats> =
             self.finished.outcome.components.iter().filter(|component| component.kind == kind).collect();
@@ -174,12 +174,12 @@ impl Outcome {
         columns.table()
     }
 
-    /// The kinds of components that have counters.
+    /// Returns the kinds of components that have counters.
     fn kinds(&self) -> Vec<&'static str> {
         Totals::of(&self.finished.outcome.components).0.iter().map(|total| total.kind).collect()
     }
 
-    /// A row per memory partition; counters of several components of a kind inside one are summed.
+    /// Returns a table with a row per memory partition; counters of several components of a kind inside one partition are summed.
     fn partitions(&self) -> PyResult<Table> {
         let (components, count) = (&self.finished.outcome.components, self.partitions as usize);
         let mut columns = Columns::default();
@@ -200,7 +200,7 @@ impl Outcome {
         columns.table()
     }
 
-    /// A row per interval.
+    /// Returns a table with a row per interval.
     fn intervals(&self) -> PyResult<Table> {
         let series = &self.finished.outcome.intervals;
         let mut lists = vec![Vec::with_capacity(series.len()); 1 + series.columns().len()];
@@ -216,7 +216,7 @@ impl Outcome {
         columns.table()
     }
 
-    /// A row per component with event energies, and the total.
+    /// Returns a table with a row per component with event energies, and a row with the total.
     fn energy(&self) -> PyResult<Table> {
         let breakdown = energy::breakdown(&self.finished.facts, &self.finished.outcome);
         let mut rows: Vec<(&str, f64)> = breakdown.iter().flat_map(|energy| energy.components()).collect();
@@ -230,7 +230,7 @@ impl Outcome {
         columns.table()
     }
 
-    /// A row per interval with the mean power of each component.
+    /// Returns a table with a row per interval and the mean power of each component.
     fn power(&self) -> PyResult<Table> {
         let Finished { facts, outcome, .. } = &*self.finished;
         let rows = facts.energy.as_ref().map_or_else(Vec::new, |model| model.intervals(&outcome.intervals).collect());
@@ -248,7 +248,7 @@ impl Outcome {
         columns.table()
     }
 
-    /// A row per decision, signal or remark of a controller.
+    /// Returns a table with a row per decision, signal or remark of a controller.
     fn timeline(&self) -> PyResult<Table> {
         let rows = &self.finished.outcome.timeline;
         let mut columns = Columns::default();
@@ -261,7 +261,7 @@ impl Outcome {
         columns.table()
     }
 
-    /// The contents of `timeline.csv`.
+    /// Returns the contents of `timeline.csv`.
     fn timeline_csv(&self) -> String {
         csv::timeline(&self.finished.outcome.timeline)
     }

@@ -1,4 +1,4 @@
-//! Runs in the background: a thread each, which Python can look at, wait for and cancel.
+//! Runs in background threads, which Python can observe, wait for and cancel.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,7 +21,7 @@ use crate::errors::Failure;
 use crate::machine::Machine;
 use crate::result::Outcome;
 
-/// A run that was started.
+/// A started run.
 #[pyclass(module = "warpshard._native", frozen)]
 pub(crate) struct Run {
     task: Task<Outcome>,
@@ -31,7 +31,7 @@ pub(crate) struct Run {
     raised: Raised,
 }
 
-/// All that the thread of a run needs.
+/// Inputs of a run's thread.
 struct Job {
     request: Request,
     machine: Option<Loaded>,
@@ -62,12 +62,12 @@ impl Job {
     }
 }
 
-/// Reads a request. What is wrong with it is said with the name of the part that it is in.
+/// Parses a request. The message of an error begins with the name of the part that has the error.
 fn read(text: &str) -> Result<Request, Failure> {
     let request = |value: Value| serde_json::from_value::<Request>(value);
     let given: Value = serde_json::from_str(text).map_err(|error| Failure::new(Exit::Usage, error))?;
     request(given.clone()).map_err(|whole| {
-        // Every part has a default, so that it is a request alone.
+        // Every part has a default, so that a single part is a valid request.
         let mut parts = Vec::new();
         for (name, value) in given.as_object().into_iter().flatten() {
             match value.as_object().filter(|_| name == "cpu") {
@@ -82,7 +82,7 @@ fn read(text: &str) -> Result<Request, Failure> {
 
 #[pymethods]
 impl Run {
-    /// Starts a run from its request, as JSON.
+    /// Starts a run from a request in JSON.
     #[new]
     #[pyo3(signature = (request, machine=None, device=None, controllers=Vec::new()))]
     fn new(
@@ -113,36 +113,36 @@ impl Run {
         Ok(Self { task, warnings, stop, progress, raised })
     }
 
-    /// Whether the run has ended, well or not.
+    /// True if the run has ended, with or without an error.
     #[getter]
     fn done(&self) -> bool {
         self.task.done()
     }
 
-    /// How far the run is: core cycles, warp instructions, CTAs that ended, CTAs in all.
+    /// Progress of the run: core cycles, warp instructions, ended CTAs, total CTAs.
     #[getter]
     fn progress(&self) -> (u64, u64, u64, u64) {
         self.progress.newest().map_or((0, 0, 0, 0), |seen| (seen.cycles, seen.warp_instructions, seen.ctas_done, seen.ctas))
     }
 
-    /// What is allowed but probably not intended.
+    /// Warnings about settings that are allowed but probably unintended.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends the run at its next cut; its results are complete up to there.
+    /// Ends the run at its next cut, with complete results up to this cut.
     fn cancel(&self) {
         self.stop.request();
     }
 
-    /// Waits for the end, at most `seconds`; whether the run has ended.
+    /// Waits for the end of the run, at most `seconds`; returns true if the run has ended.
     #[pyo3(signature = (seconds=None))]
     fn wait(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<bool> {
         self.task.wait(py, seconds)
     }
 
-    /// The results, or the exception that ended the run.
+    /// Returns the results, or raises the exception that ended the run.
     fn outcome(&self, py: Python<'_>) -> PyResult<Outcome> {
         if let Some(error) = &*self.raised.lock().unwrap_or_else(PoisonError::into_inner) {
             return Err(error.clone_ref(py));
@@ -152,7 +152,7 @@ impl Run {
 }
 
 impl Drop for Run {
-    /// Nobody can ask for the results any more.
+    /// No Python object can access the results any more.
     fn drop(&mut self) {
         self.stop.request();
     }

@@ -1,4 +1,4 @@
-//! Tables of results, which other libraries take by the Arrow C data interface (`__arrow_c_stream__`).
+//! Tables of results, which other libraries read through the Arrow C data interface (`__arrow_c_stream__`).
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use warpshard::report::frame::{Cell, Frame, Kind};
 
-/// A table: named columns of numbers, texts or truth values.
+/// A table: named columns of numbers, texts or booleans.
 #[pyclass(module = "warpshard._native", frozen)]
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     batch: RecordBatch,
 }
 
-/// Builds a table column by column.
+/// A table that is built column by column.
 #[derive(Debug, Default)]
 pub(crate) struct Columns(Vec<(String, ArrayRef)>);
 
@@ -43,7 +43,7 @@ impl Columns {
         self.0.push((name.into(), Arc::new(StringArray::from_iter(values))));
     }
 
-    /// The columns of a table of the simulator.
+    /// Returns the columns of a table of the simulator.
     pub(crate) fn of(frame: &Frame) -> Self {
         let mut made = Self::default();
         for (place, (name, kind)) in frame.columns().iter().enumerate() {
@@ -69,7 +69,7 @@ impl Columns {
     }
 }
 
-/// A column of Python values: all of one kind, or `None`.
+/// Converts a list of Python values of one kind, or `None`, to a column.
 fn column(values: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let values: Vec<Bound<'_, PyAny>> = values.try_iter()?.collect::<PyResult<_>>()?;
     let known = || values.iter().filter(|value| !value.is_none());
@@ -95,7 +95,7 @@ fn column(values: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
 
 #[pymethods]
 impl Table {
-    /// A table of columns: a dict from names to lists of equal length.
+    /// Creates a table from columns: a dict from names to lists of equal length.
     #[new]
     fn new(columns: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mut made = Columns::default();
@@ -119,7 +119,7 @@ impl Table {
         (self.batch.num_rows(), self.batch.num_columns())
     }
 
-    /// A column as a list.
+    /// Returns a column as a list.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let Some(array) = self.batch.column_by_name(name) else {
             let known = self.columns().join(", ");
@@ -151,7 +151,7 @@ impl Table {
         }
     }
 
-    /// The Arrow PyCapsule interface: a stream of one batch. The schema that is asked for is a wish, which is not granted.
+    /// Returns a stream of one batch (Arrow PyCapsule interface). The requested schema is ignored.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
@@ -159,7 +159,7 @@ impl Table {
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
     }
 
-    /// The Arrow PyCapsule interface: the schema.
+    /// Returns the schema (Arrow PyCapsule interface).
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = arrow_schema::ffi::FFI_ArrowSchema::try_from(self.batch.schema_ref().as_ref());
         PyCapsule::new_with_value(py, schema.map_err(|error| PyValueError::new_err(error.to_string()))?, c"arrow_schema")

@@ -1,4 +1,4 @@
-"""What the tests share: the repository, the command line program, small machines."""
+"""Fixtures of all tests: the repository, the command line program, small machines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def repository() -> Path:
 
 @pytest.fixture(scope="session")
 def command():
-    """Runs `warpshard` of the same sources; `run.sh` names it."""
+    """Runs the program `warpshard` of the same sources, whose path `run.sh` provides."""
     program = os.environ.get("WARPSHARD_BIN", str(REPOSITORY / "target/debug/warpshard"))
     if not Path(program).is_file():
         pytest.skip(f"SKIPPED: the command line program is not built: {program} (WARPSHARD_BIN names another)")

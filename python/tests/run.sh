@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the Python package, installs its wheel in an environment of its own below target/tools, and runs its tests.
-# usage: bash python/tests/run.sh [argument of pytest ...]        (needs python3 3.10 or later; 3 minutes on two cores from cold, one afterwards)
+# Builds the Python package, installs its wheel in a virtual environment below target/tools, and runs its tests.
+# usage: bash python/tests/run.sh [argument of pytest ...]        (needs python3 3.10 or later; the first run takes 3 minutes on two cores, later runs take one)
 #
-# WARPSHARD_BIN names the command line program of the same commit; it is built if not given. A package that cannot be had is named in a line that
-# begins with SKIPPED, and so are the tests that need it.
+# WARPSHARD_BIN names the command line program of the same commit, which is built by default. A line that begins with SKIPPED names each package
+# that cannot be installed, and each skipped test.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tools=target/tools/python
@@ -13,7 +13,7 @@ skip() { echo "SKIPPED: Python package: $*"; exit 0; }
 python=${PYTHON:-python3}
 "$python" -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' 2> /dev/null || skip "$python is no Python 3.10 or later with venv"
 
-# The environment is made anew when the list of packages or the interpreter has changed.
+# The environment is created again if the list of packages or the interpreter has changed.
 stamp=$({ cat "$wanted"; "$python" -VV; } | cksum)
 if [ "$(cat "$tools/.stamp" 2> /dev/null)" != "$stamp" ]; then
     rm -rf "$tools"
@@ -41,5 +41,5 @@ fi
 built=$("$tools/bin/maturin" build --quiet --manifest-path python/Cargo.toml --profile dev --features parquet --target-dir target --out target/tools/wheels \
     --interpreter "$tools/bin/python" 2>&1) || { echo "$built"; exit 1; }
 "$tools/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall target/tools/wheels/*.whl
-# Not from the folder of the package, so that the installed one is tested and not the sources.
+# The tests run outside of the package's folder, so that they use the installed package and not the sources.
 WARPSHARD_BIN="$WARPSHARD_BIN" MPLBACKEND=agg "$tools/bin/python" -m pytest -c python/pyproject.toml --rootdir python python/tests "$@"

@@ -1,4 +1,4 @@
-"""Checkpoints: a run that is stopped and taken up again has the bytes of one that was not, here and on the command line."""
+"""Checkpoints: a run that is interrupted and resumed has the same bytes as an uninterrupted run, here and on the command line."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def bytes_of(result: ws.Result) -> list[bytes]:
 
 
 def stopped(out) -> None:
-    """Leaves a checkpoint of cycle 1000."""
+    """Writes a checkpoint at cycle 1000."""
     cut = ws.simulate(*GIVEN, interval=500, checkpoint_every=1000, max_cycles=1001, out=out)
     assert cut.ended_by == "max_cycles" and out.with_name("app.checkpoint").exists()
 
 
-def test_a_run_goes_on_with_the_same_bytes_and_removes_its_checkpoint(tmp_path):
+def test_a_resumed_run_has_the_same_bytes_and_removes_its_checkpoint(tmp_path):
     whole = ws.simulate(*GIVEN, interval=500)
     assert whole.cycles > 1001
     out = tmp_path / "app"
@@ -31,18 +31,18 @@ def test_a_run_goes_on_with_the_same_bytes_and_removes_its_checkpoint(tmp_path):
     assert list(tmp_path.iterdir()) == [], "the checkpoint of a complete run is removed, and nothing else was written"
 
 
-def test_the_command_line_goes_on_from_python_and_python_from_the_command_line(command, tmp_path):
+def test_checkpoints_work_between_python_and_the_command_line(command, tmp_path):
     whole = ws.simulate(*GIVEN, interval=500)
     stopped(tmp_path / "app")
     done = command(*WORDS, "--out", tmp_path / "theirs", "--resume", tmp_path / "app.checkpoint")
-    assert done.returncode == 0 and "goes on at cycle 1000" in done.stderr, done.stderr
+    assert done.returncode == 0 and "resumes at cycle 1000" in done.stderr, done.stderr
     assert [(tmp_path / "theirs" / name).read_bytes() for name in SIMULATED] == bytes_of(whole)
     done = command(*WORDS, "--out", tmp_path / "cut", "--checkpoint-every", "1000", "--max-cycles", "1001")
     assert done.returncode == 0, done.stderr
     assert bytes_of(ws.simulate(*GIVEN, interval=500, resume=tmp_path / "cut.checkpoint")) == bytes_of(whole)
 
 
-def test_what_cannot_be_saved_or_resumed_is_an_error(tmp_path):
+def test_invalid_saves_and_resumes_are_errors(tmp_path):
     class Watch(ws.Controller):
         name, every = "watch", 1000
 

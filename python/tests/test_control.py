@@ -32,7 +32,7 @@ class Shed(ws.Controller):
         return made
 
 
-def test_a_controller_decides_and_the_timeline_says_so():
+def test_decisions_of_a_controller_are_in_the_timeline():
     result = ws.simulate("tiny", WORK, policy=Shed())
     rows = list(result.timeline.rows())
     assert rows and all(row["controller"] == "shed" and row["name"] == "cta_limit" and row["cycle"] % 500 == 0 for row in rows)
@@ -47,7 +47,7 @@ def test_results_do_not_depend_on_threads():
         assert runs[0].files[name] == runs[1].files[name], name
 
 
-def test_the_same_policy_in_python_and_in_rust_gives_the_same_machine():
+def test_the_same_policy_in_python_and_in_rust_gives_the_same_results():
     class Limit(ws.Controller):
         name, knobs, on = "limit", ("cta_limit", "warp_limit"), ("start",)
 
@@ -119,7 +119,7 @@ def test_a_controller_can_end_a_run():
 @pytest.mark.parametrize(
     ("attributes", "decisions", "message"),
     [
-        ({"knobs": ("cta_limit",)}, [ws.WarpLimit(1)], "sets warp_limit without having declared it: add it to `knobs`"),
+        ({"knobs": ("cta_limit",)}, [ws.WarpLimit(1)], "sets warp_limit without declaring it: add it to `knobs`"),
         ({"knobs": ("cta_limit",)}, [ws.CtaLimit(0)], "cta_limit 0: expected a number, at least 1"),
         ({"knobs": ("cta_limit",)}, [ws.CtaLimit(1, sm=99)], "there is no SM 99: the machine has"),
         ({"knobs": ("power",)}, [ws.Power("off")], "the states are: gated, paused, active"),
@@ -136,7 +136,7 @@ def test_mistakes_of_controllers_are_explained(attributes, decisions, message):
 
 
 def test_two_controllers_of_one_knob_are_refused():
-    with pytest.raises(ws.ConfigError, match="both turn `cta_limit`"):
+    with pytest.raises(ws.ConfigError, match="both set `cta_limit`"):
         ws.simulate("tiny", WORK, policy=[Shed(), "static_limit:ctas=1"])
     with pytest.raises(TypeError, match="int as a policy"):
         ws.simulate("tiny", WORK, policy=[3])

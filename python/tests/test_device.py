@@ -1,4 +1,4 @@
-"""CUDA from Python: kernels execute at once, and are timed together."""
+"""CUDA from Python: kernels execute immediately, and are timed together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def saxpy(repository):
     return device, device.load(repository / "programs/saxpy.sm_70.sass").saxpy
 
 
-def test_a_listing_executes_at_once(saxpy):
+def test_a_listing_executes_immediately(saxpy):
     device, kernel = saxpy
     n = 5000
     host = np.arange(n, dtype=np.float32)
@@ -40,7 +40,7 @@ def test_a_listing_executes_at_once(saxpy):
 def test_host_loops_depend_on_results(repository):
     device = ws.Device("tiny")
     module = device.load(repository / "programs/bfs.sm_70.sass")
-    # A path of 40 vertices, and one that cannot be reached.
+    # The graph is a path of 40 vertices, and an unreachable vertex.
     n = 41
     rows = device.array(np.array([*range(40), 39, 39], np.int32))
     edges = device.array(np.arange(1, 40, dtype=np.int32))
@@ -56,7 +56,7 @@ def test_host_loops_depend_on_results(repository):
     assert len(device.simulate().kernels) == 40
 
 
-def test_the_timing_is_that_of_the_program_of_the_same_launches(repository):
+def test_the_timing_equals_a_program_with_the_same_launches(repository):
     program = ws.simulate("tiny", ws.Program(repository / "programs/saxpy.toml", n=5000))
     device = ws.Device("tiny")
     kernel = device.load(repository / "programs/saxpy.sm_70.sass").saxpy
@@ -95,7 +95,7 @@ def test_everything_launched_so_far_is_timed(saxpy):
     assert len(device.simulate(interval=100, policy="static_limit:ctas=1").kernels) == 1 and x.get()[0] == 32.0
 
 
-def test_guards_are_exceptions_with_the_executors_text(saxpy):
+def test_execution_errors_are_exceptions_with_the_executors_text(saxpy):
     device, kernel = saxpy
     x, y = device.array(np.zeros(100, np.float32), "x"), device.zeros(50, name="y")
     with pytest.raises(ws.KernelError) as raised:
@@ -141,7 +141,7 @@ while True:
     assert "KeyboardInterrupt" in said and running.returncode != 0
 
 
-def test_freed_arrays_are_gone(saxpy):
+def test_freed_arrays_cannot_be_accessed(saxpy):
     device, kernel = saxpy
     x, y = device.array(np.zeros(64, np.float32), "x"), device.zeros(64)
     address = x.at(0)
@@ -160,7 +160,7 @@ def test_reads_of_uninitialised_memory_are_counted(saxpy):
     assert device.warnings == {"forgotten": 64}
 
 
-def test_code_that_the_gpu_has_no_units_for_is_refused(repository):
+def test_code_without_execution_units_is_rejected(repository):
     with pytest.raises(ws.WorkloadError, match="has tensor instructions.*compute capability 2.0"):
         ws.simulate("gtx480", ws.Program(repository / "programs/tensor/hgemm.toml"))
 
@@ -183,7 +183,7 @@ def test_code_that_the_gpu_has_no_units_for_is_refused(repository):
         (lambda kernel, x: kernel[1, 64](64, 1.0, ws.Device("tiny").zeros(64), x), ValueError, "another device"),
     ],
 )
-def test_wrong_launches_are_refused(saxpy, call, kind, message):
+def test_invalid_launches_are_rejected(saxpy, call, kind, message):
     device, kernel = saxpy
     with pytest.raises(kind, match=message):
         call(kernel, device.zeros(64))
@@ -198,7 +198,7 @@ def test_unknown_kernels_and_wrong_files_are_explained(saxpy, repository, tmp_pa
         device.load(tmp_path / "nothing.sass")
     with pytest.raises(ws.KernelError, match="another architecture"):
         device.load(repository / "programs/saxpy.sm_80.sass")
-    with pytest.raises(ws.WorkloadError, match="no cubin"):
+    with pytest.raises(ws.WorkloadError, match="not a cubin"):
         (tmp_path / "x.cubin").write_bytes(b"nothing")
         device.load(tmp_path / "x.cubin")
 
@@ -263,7 +263,7 @@ def test_errors_of_the_compiler_are_shown_and_sources_are_compiled_once(tmp_path
 
 
 @needs_nvrtc
-def test_races_on_shared_memory_are_found_when_asked_for():
+def test_races_on_shared_memory_are_found_with_check():
     source = """extern "C" __global__ void k(int *x) {
         __shared__ int s[64];
         s[threadIdx.x] = threadIdx.x;
@@ -276,7 +276,7 @@ def test_races_on_shared_memory_are_found_when_asked_for():
     device.compile(source).k[1, 64](device.zeros(64, np.int32))
 
 
-def test_parameters_are_known_from_names_and_sources():
+def test_parameter_kinds_come_from_names_and_sources():
     assert of_mangled("_Z5saxpyifPKfPf") == ["integer", "float", "pointer", "pointer"]
     assert of_mangled("_Z1kv") == [] and of_mangled("_Z1kPKfS0_m") == ["pointer", None, "integer"]
     assert of_mangled("_Z1k4PairdPS_") == [None, "float", "pointer"] and of_mangled("_Z1kDhb") == ["float", "integer"]
@@ -288,13 +288,13 @@ def test_parameters_are_known_from_names_and_sources():
 
 
 @pytest.mark.parametrize("machine, arch", [("v100", "sm_70"), ("rtx2060", "sm_75"), ("rtx3070", "sm_86"), ("gtx480", "sm_70"), ("tiny", "sm_70")])
-def test_code_is_compiled_for_what_the_machine_executes(machine, arch):
+def test_code_is_compiled_for_the_machines_architecture(machine, arch):
     assert ws.Device(machine).arch == arch
     assert ws.Device(ws.Machine(machine, {"gpu.compute_capability": "9.0"})).arch == "sm_90"
     assert ws.Device(machine, "sm_80").arch == "sm_80"
 
 
-def test_programmatic_dependent_launches_begin_before_the_kernel_before_them_has_ended(repository):
+def test_programmatic_dependent_launches_overlap_the_previous_kernel(repository):
     device = ws.Device("h100")
     module = device.load(repository / "programs/micro/dependent.sm_90.sass")
     values, made, combined = device.array(np.arange(64, dtype=np.uint32)), device.zeros(64, np.uint32), device.zeros(64, np.uint32)
@@ -310,10 +310,10 @@ def test_programmatic_dependent_launches_begin_before_the_kernel_before_them_has
         dependent(combined, made, 0, 100)
 
 
-def test_tensor_maps_clusters_and_cooperative_launches_are_those_of_the_hardware(repository):
+def test_tensor_maps_clusters_and_cooperative_launches_have_hardware_limits(repository):
     device = ws.Device("h100")
     module = device.load(repository / "programs/triton/matmultma-2048-w8s3.sm_90.sass")
-    # One tile: products of 64 ones. bfloats are uint16 here.
+    # The tile contains products of 64 ones; bfloat16 values are stored as uint16.
     one, rows, depth = 0x3F80, 128, 64
     a, b = (device.array(np.full(shape, one, np.uint16)) for shape in ((rows, depth), (depth, rows)))
     c = device.zeros((rows, rows), np.uint16)

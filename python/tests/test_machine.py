@@ -56,7 +56,7 @@ def test_errors_have_the_text_of_the_command_line(command, setting):
     assert str(raised.value) == done.stderr.strip() and done.returncode == raised.value.exit_code == 3
 
 
-def test_an_invalid_change_leaves_the_machine_as_it_was():
+def test_an_invalid_change_leaves_the_machine_unchanged():
     machine = ws.Machine("v100")
     with pytest.raises(ws.ConfigError):
         machine.gpu.sms = 0
@@ -84,7 +84,7 @@ def test_machines_come_from_files_and_texts_and_go_to_them(tmp_path):
         ws.Machine.from_toml("gpu = 1", "wrong.toml")
 
 
-def test_copies_are_independent_and_machines_travel_between_processes():
+def test_copies_are_independent_and_machines_can_be_pickled():
     machine = ws.Machine("tiny", {"gpu.sms": 3})
     other = machine.copy()
     other.gpu.sms = 4
@@ -93,7 +93,7 @@ def test_copies_are_independent_and_machines_travel_between_processes():
     assert again == machine and hash(again) == hash(machine) and repr(machine) == "Machine('tiny', {'gpu.sms': '3'})"
 
 
-def test_a_table_of_keys_shows_itself():
+def test_a_table_of_keys_has_a_repr():
     shown = repr(ws.Machine("v100").gpu.dispatch)
     assert "gpu.dispatch.latency = 40" in shown and "Takes cycles of the core clock, from 1 to 4096." in shown
     assert "in Accel-Sim" in str(ws.Machine("v100").help("gpu.sms"))

@@ -1,4 +1,4 @@
-"""programs/tools/measure.py with a stand-in for the CUDA driver: buffers are bytes, and a few kernels do what they do on a GPU."""
+"""programs/tools/measure.py with a stand-in for the CUDA driver: buffers are bytes, and a few kernels have the same effects as on a GPU."""
 
 import csv
 import ctypes
@@ -24,7 +24,7 @@ class Function:
 
 
 class Standin:
-    """The driver's functions, as far as the scripts call them."""
+    """The driver functions that the scripts call."""
 
     def __init__(self, wrong=False, devices=1):
         self.memory, self.next, self.handles, self.time, self.wrong, self.devices = {}, 1 << 32, {}, 0.0, wrong, devices
@@ -108,7 +108,7 @@ class Standin:
 
 
 def sizes(source):
-    """Sizes of parameters by kernel, as the listing for sm_90 beside the source has them."""
+    """Returns the sizes of parameters by kernel, from the listing for sm_90 next to the source."""
     found = {}
     for line in Path(source.decode()).with_suffix(".sm_90.sass").read_text().splitlines():
         words = line.split()
@@ -121,7 +121,7 @@ def sizes(source):
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """Puts a stand-in in the place of the driver; NVRTC's is taken by the path of the source."""
+    """Replaces the driver by a stand-in, and the output of NVRTC by the path of the source."""
 
     def use(**options):
         driver = Standin(**options)
@@ -133,7 +133,7 @@ def gpu(monkeypatch):
     return use
 
 
-def test_a_chase_has_the_cycles_of_a_step_and_not_what_two_lengths_have_in_common(gpu, tmp_path):
+def test_a_pointer_chase_reports_cycles_per_step_without_overhead(gpu, tmp_path):
     driver = gpu()
     out = tmp_path / "micro.json"
     assert measure.main(["micro", "--only", "chase_ca.208", "--only", "launch_us", "--only", "copy_512", "--full", "--out", str(out)]) == 0
@@ -142,12 +142,12 @@ def test_a_chase_has_the_cycles_of_a_step_and_not_what_two_lengths_have_in_commo
     assert values["device"]["sms"] == 7 and values["device"]["core_khz"] == 1_500_000
     assert values["chase_ca"] == {"208": PER_STEP}
     assert values["launch_us"]["13200"] - values["launch_us"]["1320"] == pytest.approx(11.88, rel=1e-3)
-    # Two bytes are moved for each byte of the buffer, which takes two milliseconds per gigabyte.
+    # The copy moves two bytes for each byte of the buffer, at two milliseconds per gigabyte.
     assert values["stream_us"]["copy_512.1"] == pytest.approx(1000, rel=1e-3)
     assert not driver.memory, "all buffers are freed"
 
 
-def test_the_suite_says_what_is_equal_and_leaves_out_what_it_cannot_run(gpu, tmp_path, capsys):
+def test_the_suite_compares_results_and_skips_unsupported_programs(gpu, tmp_path, capsys):
     out = tmp_path / "suite.csv"
     for wrong, result, code in ((False, "equal", 0), (True, "different", 1)):
         gpu(wrong=wrong)
@@ -172,7 +172,7 @@ def test_the_suite_says_what_is_equal_and_leaves_out_what_it_cannot_run(gpu, tmp
     assert (last["set"], last["result"]) == ("set", "not compared")
 
 
-def test_contents_are_those_of_functional_execution():
+def test_buffer_contents_equal_functional_execution():
     launch = launching.Launch(str(ROOT / "programs/saxpy.toml"))
     row = launch.text["buffers"]["x"]
     data = launching.contents(row, 4, launch.names)
@@ -184,7 +184,7 @@ def test_contents_are_those_of_functional_execution():
         launching.number("m + 1", {"n": 2})
 
 
-def test_every_launch_file_can_be_bound_or_says_why_not(gpu):
+def test_every_launch_file_can_be_bound_or_reports_why_not(gpu):
     gpu()
     driver = launching.Driver()
     bound = 0
@@ -192,7 +192,7 @@ def test_every_launch_file_can_be_bound_or_says_why_not(gpu):
         launch = launching.Launch(path)
         if launch.refusal() is not None:
             continue
-        # Buffers of one byte: their contents are tested elsewhere.
+        # Buffers have one byte, since other tests check their contents.
         launch.text = launch.text | {"buffers": {key: {"type": "u8", "count": 1} for key in launch.text.get("buffers", {})}}
         with launching.Execution(driver, launch, launch.source().encode()) as execution:
             assert execution.timed, name
@@ -208,13 +208,13 @@ def test_every_launch_file_can_be_bound_or_says_why_not(gpu):
         (["micro", "--only", "latency.ffma", "--out", "/no/such/folder/x"], "No such file or directory"),
     ],
 )
-def test_what_is_asked_wrongly_ends_with_a_message(gpu, capsys, arguments, expected):
+def test_invalid_arguments_end_with_a_message(gpu, capsys, arguments, expected):
     gpu()
     assert measure.main(arguments) == 2
     assert expected in capsys.readouterr().err
 
 
-def test_without_a_driver_the_message_says_where_to_run(monkeypatch, capsys):
+def test_without_a_driver_the_message_names_the_required_host(monkeypatch, capsys):
     monkeypatch.setenv("WARPSHARD_LIBCUDA", "libno-such-driver.so")
     assert measure.main(["micro"]) == 2
     assert "run where the GPU is" in capsys.readouterr().err

@@ -52,7 +52,7 @@ def test_a_plan_has_the_runs_of_its_file(command, tmp_path):
     assert [line[line.index("--machine") :] for line in listed.stdout.splitlines()] == small().runs, listed.stderr
 
 
-def test_the_store_is_that_of_the_command_line_and_nothing_is_repeated(command, tmp_path):
+def test_the_store_is_shared_with_the_command_line_and_no_run_is_repeated(command, tmp_path):
     plan, ours, theirs = small(), tmp_path / "ours", tmp_path / "theirs"
     frame = plan.run(ours)
     assert (len(frame), frame.simulated, frame.earlier, frame.missing) == (8, 8, 0, 0)
@@ -67,7 +67,7 @@ def test_the_store_is_that_of_the_command_line_and_nothing_is_repeated(command, 
     again = plan.run(theirs)
     assert (again.simulated, again.earlier) == (0, 8) and again["digest"] == frame["digest"]
     alone = ws.simulate(ws.Machine("tiny", {"gpu.sms": 2}), WORKS[0], interval=500, policy="static_limit:ctas=1")
-    # In the order of the changes that `stats.json` states, `set` comes before the parameters of workloads, as the changes of a machine do.
+    # `stats.json` lists changes in this order: `set` precedes the parameters of workloads, as changes of a machine do.
     fixed = ws.Plan("tiny", WORKS[0], policies=["static_limit:ctas=1"], set={"gpu.sms": 2}, interval=500).run(tmp_path / "fixed")
     assert alone.files["stats.json"] == (fixed.folders[0] / "stats.json").read_bytes()
     assert alone.files["kernels.csv"] == (frame.folders[3] / "kernels.csv").read_bytes()
@@ -116,7 +116,7 @@ def test_wrong_plans_are_errors_before_anything_is_simulated(tmp_path):
 
 
 def test_a_run_that_fails_does_not_end_the_others(tmp_path):
-    # The deadlock of a machine whose warps may hold no CTA cannot be foreseen by the checks; a trace that is broken further on can neither.
+    # The checks of a plan cannot predict the deadlock of a machine whose warps may hold no CTA, or an error in a later file of a trace.
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "kernelslist.g").write_text("kernel-1.traceg\n")
@@ -126,7 +126,7 @@ def test_a_run_that_fails_does_not_end_the_others(tmp_path):
         plan.run(tmp_path / "out")
 
 
-def test_a_sweep_goes_on_where_it_was(tmp_path):
+def test_an_interrupted_sweep_continues(tmp_path):
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys, warpshard as ws\n"
@@ -147,7 +147,7 @@ def test_a_sweep_goes_on_where_it_was(tmp_path):
     assert rest.stdout == f"begun\n{12 - stored}\n"
 
 
-def test_a_sweep_in_the_background_shows_how_far_it_is(tmp_path):
+def test_a_background_sweep_reports_progress(tmp_path):
     sweeping = small().start(tmp_path)
     assert sweeping.wait(120) and sweeping.done
     assert sweeping.progress == ws.PlanProgress(ended=8, failed=0, active=0, runs=8)

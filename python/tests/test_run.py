@@ -17,7 +17,7 @@ import pytest
 import warpshard as ws
 from warpshard.run import request
 
-# What the host did is in these, and differs from run to run.
+# These files describe the host and differ from run to run.
 OF_THE_HOST = {"host.json", "summary.txt", ".warpshard-files"}
 
 CASES = {
@@ -37,7 +37,7 @@ def saved(result: ws.Result, folder) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("case", [*CASES, "program"])
-def test_the_files_are_those_of_the_command_line(command, repository, tmp_path, case):
+def test_the_files_equal_those_of_the_command_line(command, repository, tmp_path, case):
     if case == "program":
         given, options, present = ("tiny", ws.Program(repository / "programs/saxpy.toml", arch="sm_80", n=3000)), {}, []
     else:
@@ -55,7 +55,7 @@ def test_the_files_are_those_of_the_command_line(command, repository, tmp_path, 
     assert {name: contents for name, contents in result.files.items() if name not in OF_THE_HOST}.items() <= ours.items()
 
 
-def test_threads_change_nothing(tmp_path):
+def test_results_do_not_depend_on_the_number_of_threads(tmp_path):
     runs = [ws.simulate("tiny", ws.Model("stream", cta_count=20, iterations=4), threads=threads, interval=100) for threads in (1, 2)]
     assert runs[0].files["stats.json"] == runs[1].files["stats.json"]
     assert runs[0].files["intervals.csv"] == runs[1].files["intervals.csv"]
@@ -107,8 +107,8 @@ def test_other_threads_run_meanwhile():
     assert counted[0] > 5
 
 
-def test_ctrl_c_ends_a_run_at_once():
-    # A shell without job control lets what it starts in the background ignore Ctrl-C, and so do its children unless they say otherwise.
+def test_ctrl_c_ends_a_run_immediately():
+    # A shell without job control makes background processes and their children ignore Ctrl-C unless they set a handler.
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import warpshard as ws; print('begun', flush=True); ws.simulate('tiny', ws.Model('gemm_tiled', n=8192, k=4096), threads=1)"
@@ -164,7 +164,7 @@ def test_failures_have_the_text_and_the_code_of_the_command_line(command, tmp_pa
         ({"workload": ws.Program("nowhere.toml", arch="80")}, "arch is '80'; an architecture is written as sm_70"),
     ],
 )
-def test_a_wrong_request_names_what_is_wrong(options, words):
+def test_an_invalid_request_names_the_invalid_part(options, words):
     with pytest.raises(ws.UsageError) as raised:
         ws.simulate(**{"machine": "tiny", "workload": "vecadd", **options})
     assert words in str(raised.value) and raised.value.exit_code == 2
@@ -190,15 +190,15 @@ def test_every_argument_is_a_part_of_the_request(tmp_path):
     assert apps == {"applications": {"apps": ["a", "b"], "once": True, "alone": False}}
 
 
-def test_all_that_starts_runs_takes_the_same_arguments():
+def test_all_functions_that_start_runs_have_the_same_arguments():
     of = {call: set(inspect.signature(call).parameters) for call in (ws.start, ws.simulate, ws.Device.start, ws.Device.simulate, request)}
     assert of[ws.simulate] - {"progress"} == of[ws.start] == of[request] - {"policies"} | {"policy"}
     assert of[ws.Device.simulate] - {"progress"} == of[ws.Device.start]
-    # What was launched is in memory: it is no file, all of it is timed, and it has no checkpoints.
+    # Launches of a device are in memory: they have no file, are all timed, and have no checkpoints.
     assert of[ws.start] - of[ws.Device.start] == {"workload", "kernels", "lenient", "out", "checkpoint_every", "resume"}
 
 
-def test_a_folder_that_holds_other_files_is_refused(tmp_path):
+def test_a_folder_with_other_files_is_rejected(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     result = ws.simulate("tiny", ws.Model("vecadd", n=1024))
     with pytest.raises(ws.OutputError, match="thesis.tex"):
@@ -207,16 +207,16 @@ def test_a_folder_that_holds_other_files_is_refused(tmp_path):
     assert (tmp_path / "stats.json").read_bytes() == result.files["stats.json"]
 
 
-def test_a_folder_of_another_experiment_is_refused(tmp_path):
+def test_a_folder_of_another_experiment_is_rejected(tmp_path):
     runs = [ws.simulate("tiny", ws.Model("vecadd", n=n)) for n in (1024, 2048)]
     runs[0].save(tmp_path)
     runs[0].save(tmp_path)
-    with pytest.raises(ws.OutputError, match="another experiment: run.workload.parameters.n is 1024 there and 2048 now"):
+    with pytest.raises(ws.OutputError, match="another experiment: run.workload.parameters.n is 1024 in the folder and 2048 in this run"):
         runs[1].save(tmp_path)
     runs[1].save(tmp_path, force=True)
     assert (tmp_path / "stats.json").read_bytes() == runs[1].files["stats.json"]
 
 
-def test_what_is_probably_not_intended_is_a_warning():
+def test_probably_unintended_settings_are_warnings():
     with pytest.warns(UserWarning, match="lowered to"):
         ws.simulate("tiny", ws.Model("vecadd", n=1024), threads=1000)

@@ -1,4 +1,4 @@
-"""Sweeps."""
+"""Sweeps in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_grid_has_a_row_per_point_in_order():
     assert [result.cycles for result in made.results] == made["cycles"]
 
 
-def test_a_row_is_what_a_single_run_gives():
+def test_a_row_equals_a_single_run():
     made = ws.sweep("tiny", WORK, {"gpu.sms": [1, 3]}, jobs=2, interval=100)
     for sms, result in zip((1, 3), made.results):
         alone = ws.simulate(ws.Machine("tiny", {"gpu.sms": sms}), WORK, interval=100, threads=2)
@@ -38,7 +38,7 @@ def test_keys_change_together_and_points_are_listed():
         ws.sweep("tiny", WORK, {("gpu.sms", "clocks.core"): [(1,)]})
 
 
-def test_policies_are_texts_or_make_controllers():
+def test_policies_are_texts_or_controller_factories():
     class One(ws.Controller):
         name, knobs, on = "one", ("cta_limit",), ("start",)
 
@@ -60,14 +60,14 @@ def test_failures_are_raised_or_kept():
     assert kept.results[1] is None and isinstance(kept.errors[1], ws.WorkloadError) and kept.errors[0] is None
 
 
-def test_runs_of_one_process_go_on_at_the_same_time():
+def test_runs_of_one_process_are_concurrent():
     together = threading.Barrier(2)
 
     class Meet(ws.Controller):
         name, on = "meet", ("start",)
 
         def observe(self, seen):
-            # Either run waits here for the other one.
+            # Both runs wait here until the other one has arrived.
             together.wait(timeout=60)
 
     made = ws.sweep("tiny", WORK, {"gpu.sms": [1, 2]}, policies=[Meet], jobs=2)

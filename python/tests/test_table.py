@@ -1,4 +1,4 @@
-"""Tables and the libraries that take them by Arrow."""
+"""Tables and the libraries that read them through Arrow."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_table_of_python_values():
 
 
 @pytest.mark.parametrize("name", ["kernels", "sms", "partitions", "intervals", "energy", "power", "timeline"])
-def test_pandas_polars_and_pyarrow_take_every_table(result, name):
+def test_pandas_polars_and_pyarrow_accept_every_table(result, name):
     table = getattr(result, name)
     pandas = pytest.importorskip("pandas", reason="SKIPPED: pandas cannot be had")
     polars = pytest.importorskip("polars", reason="SKIPPED: polars cannot be had")
@@ -68,7 +68,7 @@ def test_pandas_polars_and_pyarrow_take_every_table(result, name):
     assert isinstance(frame, pandas.DataFrame) and frame.shape == table.shape and list(frame.columns) == table.columns
 
 
-def test_a_table_outlives_the_frame_and_the_other_way_round(result):
+def test_tables_and_frames_outlive_each_other(result):
     polars = pytest.importorskip("polars", reason="SKIPPED: polars cannot be had")
     frame = polars.DataFrame(ws.Table({"a": list(range(1000))}))
     assert frame["a"].sum() == 499500

@@ -29,7 +29,7 @@ def softmax(x, out, columns, BLOCK: tl.constexpr):
 
 @triton.jit
 def matmul(a, b, c, k, BLOCK: tl.constexpr, DEPTH: tl.constexpr):
-    """A tile of a product; b is DEPTH x BLOCK at a time."""
+    """Computes a tile of a matrix product; b is loaded in pieces of DEPTH x BLOCK."""
     rows, columns, depth = tl.arange(0, BLOCK), tl.arange(0, BLOCK), tl.arange(0, DEPTH)
     sums = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
     for start in range(0, k, DEPTH):
@@ -51,7 +51,7 @@ def test_a_product_uses_the_matrix_unit_and_agrees(arch):
 
 
 @pytest.mark.parametrize("arch", ["sm_70", "sm_80", "sm_90"])
-def test_a_sum_is_that_of_numpy(arch):
+def test_a_sum_equals_numpys(arch):
     device = ws.Device("v100", arch)
     n = 5000
     x, y = (np.random.default_rng(seed).random(n, np.float32) for seed in (1, 2))

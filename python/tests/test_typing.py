@@ -19,7 +19,7 @@ def test_the_sources_and_their_stubs_are_typed(repository):
     assert done.returncode == 0, done.stdout
 
 
-def test_the_package_says_that_it_is_typed():
+def test_the_package_is_marked_as_typed():
     folder = Path(ws.__file__).parent
     assert (folder / "py.typed").is_file() and (folder / "_native.pyi").is_file()
 
@@ -37,7 +37,7 @@ def test_everything_public_is_documented():
     assert not missing
 
 
-def test_the_native_module_has_what_its_stub_names():
+def test_the_native_module_matches_its_stub():
     import ast
 
     from warpshard import _native

@@ -8,7 +8,7 @@ from ._native import program
 
 def main() -> int:
     """Runs the program with the arguments of this process; returns its exit code."""
-    # The program has its own way to end at an interrupt, with a result up to there.
+    # The program handles interrupts itself: it ends with results up to the interrupt.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return program(["warpshard", *sys.argv[1:]])
 

@@ -1,4 +1,4 @@
-"""The native module; the package gives it its documented face."""
+"""The native module; the package `warpshard` is its documented API."""
 
 import os
 from collections.abc import Iterable, Sequence

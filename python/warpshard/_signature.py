@@ -1,4 +1,4 @@
-"""The kinds of a kernel's parameters, from its mangled name or its source: what a Python number is converted to."""
+"""The kinds of a kernel's parameters, from its mangled name or its source; they determine the conversion of Python numbers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Literal
 __all__ = ["Kind", "of_mangled", "of_source"]
 
 Kind = Literal["pointer", "integer", "float"] | None
-"""None for what is neither, or not known: a structure, a template's parameter."""
+"""Kind of a parameter; None for structures, parameters of templates and unknown types."""
 
 _BUILTIN: dict[str, Kind] = {**dict.fromkeys("bcahstijlmxyw", "integer"), **dict.fromkeys("fd", "float")}
 
 
 def of_mangled(name: str) -> list[Kind] | None:
-    """The parameters of `_Z5saxpyifPKfPf`; None for a name that is not mangled or in a namespace or a template."""
+    """Returns the kinds of the parameters of `_Z5saxpyifPKfPf`; None for a name that is not mangled or in a namespace or a template."""
     head = re.match(r"_Z(\d+)", name)
     if head is None:
         return None
@@ -33,7 +33,7 @@ def of_mangled(name: str) -> list[Kind] | None:
 
 
 def _type(text: str) -> tuple[Kind, str]:
-    """The kind of the type at the start of a text, and the rest; `?` where the text is not understood."""
+    """Returns the kind of the type at the start of a text, and the rest of the text; `?` if the text cannot be parsed."""
     if text[0] in "PR":
         return "pointer", _type(text[1:])[1] if len(text) > 1 else "?"
     if text[0] in "KVr":
@@ -47,7 +47,7 @@ def _type(text: str) -> tuple[Kind, str]:
     named = re.match(r"(\d+)", text)
     if named:
         return None, text[named.end() + int(named.group(1)) :]
-    # A substitution stands for an earlier pointer or structure; its kind is left open.
+    # A substitution refers to an earlier pointer or structure; its kind is not resolved.
     again = re.match(r"S[0-9A-Z]*_", text)
     return (None, text[again.end() :]) if again else (None, "?")
 
@@ -56,7 +56,8 @@ _INTEGER = r"\b(int|unsigned|signed|long|short|char|bool|size_t|ptrdiff_t|u?int(
 
 
 def of_source(source: str, name: str) -> list[Kind] | None:
-    """The parameters of a kernel in its source; None where the kernel is not found or its parameters contain parentheses or templates."""
+    """Returns the kinds of a kernel's parameters in its source; None if the kernel is not found or its parameters contain parentheses or templates.
+    """
     plain = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.S)
     found = re.search(r"__global__[^;{}()]*(?:__launch_bounds__\s*\([^)]*\)[^;{}()]*)?\b" + re.escape(name) + r"\s*\(([^()]*)\)", plain)
     if found is None or "<" in found.group(1):

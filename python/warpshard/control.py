@@ -1,4 +1,4 @@
-"""Controllers and statistics written in Python: called at exact cycles of the simulated machine, in every run at the same ones."""
+"""Controllers and statistics written in Python. They are called at exact cycles of the simulated machine, which are the same in every run."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["Bypass", "Controller", "CtaLimit", "Decided", "KernelCtas", "Owner",
 
 @dataclass(frozen=True)
 class CtaLimit:
-    """At most `value` CTAs on an SM, or on each where `sm` is None. CTAs already there stay until they end."""
+    """Limits an SM, or each SM if `sm` is None, to `value` CTAs. Resident CTAs stay until they end."""
 
     value: int
     sm: int | None = None
     reason: str = ""
-    """Why, for the timeline: a lower-case clause without a full stop."""
+    """The reason for the timeline: a lower-case clause without a full stop."""
     knob: ClassVar[str] = "cta_limit"
 
 
 @dataclass(frozen=True)
 class WarpLimit:
-    """The schedulers of an SM, or of each where `sm` is None, consider at most `value` of its warps: the oldest."""
+    """Limits the schedulers of an SM, or of each SM if `sm` is None, to the `value` oldest warps."""
 
     value: int
     sm: int | None = None
@@ -34,7 +34,7 @@ class WarpLimit:
 
 @dataclass(frozen=True)
 class Power:
-    """Whether an SM, or each where `sm` is None, is active, paused or power-gated."""
+    """Sets the state of an SM, or of each SM if `sm` is None: active, paused or power-gated."""
 
     value: Literal["active", "paused", "gated"]
     sm: int | None = None
@@ -44,7 +44,7 @@ class Power:
 
 @dataclass(frozen=True)
 class Owner:
-    """An SM, or each where `sm` is None, belongs to an application, by its number, where applications own SMs."""
+    """Assigns an SM, or each SM if `sm` is None, to an application by its number, if applications own SMs."""
 
     value: int
     sm: int | None = None
@@ -54,7 +54,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class Preempt:
-    """The CTAs of an SM, or of each where `sm` is None, are taken away and go on, or start again, wherever they are bound next."""
+    """Preempts the CTAs of an SM, or of each SM if `sm` is None. The CTAs resume, or start again, on the SM to which they are bound next."""
 
     value: Literal["switch", "flush", "drain", "drop"]
     sm: int | None = None
@@ -64,7 +64,7 @@ class Preempt:
 
 @dataclass(frozen=True)
 class PreemptCta:
-    """One CTA of a kernel, by its number, is taken away from an SM, if it is still there."""
+    """Preempts one CTA of a kernel, by its number, on an SM, if the CTA is still resident."""
 
     sm: int
     kernel: int
@@ -76,7 +76,7 @@ class PreemptCta:
 
 @dataclass(frozen=True)
 class KernelCtas:
-    """At most `value` CTAs of a kernel, by its number, on an SM, or on each where `sm` is None, where kernels are interleaved; 0 keeps it away."""
+    """Limits an SM, or each SM if `sm` is None, to `value` CTAs of a kernel, by its number, if kernels are interleaved; 0 excludes the kernel."""
 
     kernel: int
     value: int
@@ -87,7 +87,7 @@ class KernelCtas:
 
 @dataclass(frozen=True)
 class Bypass:
-    """A CTA of a kernel, by its number, bypasses the L1 if it starts on an SM, or on any where `sm` is None, while fewer than `value` do."""
+    """Lets a new CTA of a kernel, by its number, on an SM, or on any SM if `sm` is None, bypass the L1 while fewer than `value` CTAs do."""
 
     kernel: int
     value: int
@@ -98,7 +98,7 @@ class Bypass:
 
 @dataclass(frozen=True)
 class Signal:
-    """A number for the timeline, of an SM or of the whole machine."""
+    """A value for the timeline, of an SM or of the whole machine."""
 
     name: str
     value: float
@@ -110,7 +110,7 @@ Decided = CtaLimit | WarpLimit | Power | Owner | Preempt | PreemptCta | KernelCt
 
 
 class Controller:
-    """A controller: derive from it, say when it is called and what it sets, and define `observe`.
+    """A controller: a subclass declares its triggers and its knobs, and defines `observe`.
 
         class Halve(Controller):
             name = "halve"
@@ -121,48 +121,51 @@ class Controller:
                 waited, issued = seen.sms["stall_scoreboard_memory"], seen.sms["issued"]
                 return [CtaLimit(2, sm, "mostly waits for memory") for sm in range(len(seen.sms)) if waited[sm] > issued[sm]]
 
-    An object belongs to one run. `observe` may use its own state and what it is given, nothing else: no clock, no file, no global, no random
-    numbers without a seed. Then runs with the same input are the same, whatever the number of threads. An exception in it ends the run.
+    An object belongs to one run. `observe` may use only its own state and its argument: no clock, no file, no global, no random numbers without a
+    seed. Then runs with the same input are equal for any number of threads. An exception in `observe` ends the run.
     """
 
     name: str = "controller"
-    """Its name in timelines and messages."""
+    """Name of the controller in timelines and messages."""
     knobs: Iterable[str] = ()
-    """What it sets: `cta_limit`, `warp_limit`, `power`, `owner`, `preempt`, `preempt_cta`, `kernel_ctas`, `bypass`. Each knob of a run belongs to one
-    controller."""
+    """Knobs of the controller: `cta_limit`, `warp_limit`, `power`, `owner`, `preempt`, `preempt_cta`, `kernel_ctas`, `bypass`. Each knob of a run
+    belongs to one controller.
+    """
     every: int | None = None
-    """It is called at every multiple of this number of core cycles."""
+    """Calls `observe` at every multiple of this number of core cycles."""
     on: Iterable[str] = ()
-    """It is called when these events take effect: `start`, `kernel_started`, `kernel_ended`, `kernel_ready`, `kernel_dispatched`, `application_ended`,
-    `cta_ended`, `sm_quiet`."""
+    """Events that trigger calls to `observe`: `start`, `kernel_started`, `kernel_ended`, `kernel_ready`, `kernel_dispatched`, `application_ended`,
+    `cta_ended`, `sm_quiet`.
+    """
     over: bool = False
-    """Ends the run when it is true after an observation."""
+    """Ends the run if it is true after an observation."""
 
     def observe(self, seen: _native.Seen) -> Iterable[Decided] | None:
-        """Sees the machine at a cut and decides.
+        """Observes the machine at a cut and returns decisions.
 
-        `seen.sms["issued"]` is what each SM counted under that name since the last call; `seen.sms.columns` lists the names. So are
-        `seen.partitions`, `seen.grid` and `seen.cpus`. `seen.cycle` is the cut, `seen.interval` the cycles since the last call, `seen.events` what
-        happened meanwhile, `seen.facts` what is known of machine and kernels. Returns decisions and signals, which the timeline records.
+        `seen.sms["issued"]` is the count of this counter since the last call, for each SM; `seen.sms.columns` lists the names of counters.
+        `seen.partitions`, `seen.grid` and `seen.cpus` have the same form. `seen.cycle` is the cycle of the cut, `seen.interval` the cycles since
+        the last call, `seen.events` the events since the last call, `seen.facts` the static facts about machine and kernels. Returns decisions and
+        signals, which the timeline records.
         """
         raise NotImplementedError
 
 
 class Statistic(Controller):
-    """A statistic over time: derive from it, set `every`, and define `measure`. It sets nothing; its numbers are signals of the timeline.
+    """A statistic over time: a subclass sets `every` and defines `measure`. It sets no knobs; its values are signals of the timeline.
 
-    class Waiting(Statistic):
-        name = "waiting"
-        every = 1000
+        class Waiting(Statistic):
+            name = "waiting"
+            every = 1000
 
-        def measure(self, seen):
-            return {"warps": seen.sms.sum("resident_warp_cycles") / seen.interval / len(seen.sms)}
+            def measure(self, seen):
+                return {"warps": seen.sms.sum("resident_warp_cycles") / seen.interval / len(seen.sms)}
     """
 
     name = "statistic"
 
     def measure(self, seen: _native.Seen) -> dict[str, float | list[float]]:
-        """Numbers by their names: one for the machine, or a list with one for each SM."""
+        """Returns values by name: a number for the machine, or a list with a number for each SM."""
         raise NotImplementedError
 
     def observe(self, seen: _native.Seen) -> list[Decided]:

@@ -1,4 +1,4 @@
-"""CUDA from Python without a GPU: kernels execute at once on the simulated device's own instructions, and are timed when you ask."""
+"""CUDA from Python without a GPU: kernels execute immediately as the machine code of the simulated device, and `simulate` times them."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ __all__ = ["Array", "Device", "Kernel", "Launched", "Module"]
 
 Extent = int | Sequence[int]
 
-# Those that listings can be for.
+# Architectures of listings.
 _ARCHITECTURES = (70, 75, 80, 86, 90)
 
 
 class Array:
-    """An array in the memory of a device. Its memory is given back when nobody holds it any more."""
+    """An array in the memory of a device. Its memory is freed when the object is garbage collected."""
 
     def __init__(self, device: Device, address: int, shape: tuple[int, ...], dtype: npt.DTypeLike, owner: object = None) -> None:
         self.device = device
         self.address = address
-        """The first byte's device address."""
+        """Device address of the first byte."""
         self.shape = shape
         self.dtype = np.dtype(dtype)
         self._owner = owner
 
     @property
     def size(self) -> int:
-        """Elements."""
+        """Number of elements."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     @property
     def nbytes(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return self.size * self.dtype.itemsize
 
     def get(self) -> npt.NDArray[Any]:
@@ -57,7 +57,7 @@ class Array:
         return np.frombuffer(self.device._native.read(self.address, self.nbytes), self.dtype).reshape(self.shape).copy()
 
     def set(self, values: npt.ArrayLike) -> None:
-        """Copies values to the device; their shape and type become those of the array.
+        """Copies values to the device, converted to the array's element type.
 
         Raises ValueError: the shapes differ.
         """
@@ -67,17 +67,17 @@ class Array:
         self.device._native.write(self.address, made.tobytes())
 
     def at(self, index: int) -> _native.Pointer:
-        """A pointer to an element, counted over the array as if it had one dimension, as an argument of a kernel."""
+        """Returns a pointer to an element, by its index in the flattened array, as an argument of a kernel."""
         return _native.Pointer(self.address + index * self.dtype.itemsize)
 
     def free(self) -> None:
-        """Gives the memory back now: a kernel that uses it stops."""
+        """Frees the memory immediately; a kernel that accesses it stops with an error."""
         if self._owner is None:
             self._owner = self
             self.device._native.free(self.address)
 
     def __del__(self) -> None:
-        # The interpreter may be about to end.
+        # The interpreter may be shutting down.
         if getattr(self, "_owner", self) is None:
             self.free()
 
@@ -93,12 +93,12 @@ class Array:
 
 @dataclass(frozen=True)
 class Launched:
-    """What a launch executed."""
+    """Instruction counts of an executed launch."""
 
     warp_instructions: int
-    """Instructions that warps executed."""
+    """Executed warp instructions."""
     thread_instructions: int
-    """Lanes that were active in them."""
+    """Active lanes of the warp instructions."""
 
 
 def _extent(given: Extent, what: str) -> list[int]:
@@ -109,14 +109,14 @@ def _extent(given: Extent, what: str) -> list[int]:
 
 
 def _contiguous(values: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
-    """Values as the device has them: one after the other, the last index fastest."""
+    """Returns values in device layout: contiguous, with the last index fastest."""
     made = np.asarray(values, dtype=dtype, order="C")
     if made.dtype.hasobject:
         raise TypeError(f"values of type {made.dtype}, expected numbers: an array of the device cannot hold Python objects")
     return made
 
 
-# Types of elements in tensor maps, by NumPy's names.
+# Element types of tensor maps, by NumPy's names.
 _TENSOR_TYPES = {
     "uint8": "u8",
     "uint16": "u16",
@@ -132,17 +132,18 @@ _TENSOR_TYPES = {
 
 
 class Kernel:
-    """A kernel of a module: `kernel[grid, block](...)`, or `kernel[grid, block, shared](...)` with dynamic shared memory in bytes. `shape` gives
-    clusters and cooperative launches."""
+    """A kernel of a module: `kernel[grid, block](...)`, or `kernel[grid, block, shared](...)` with dynamic shared memory in bytes. `shape` is for
+    clusters and cooperative launches.
+    """
 
     def __init__(self, module: Module, name: str, shared: int, registers: int, sizes: list[int], kinds: list[Kind] | None) -> None:
         self.module = module
         self.name = name
-        """Its name in the listing."""
+        """Name of the kernel in the listing."""
         self.shared = shared
-        """Static shared memory of a CTA, in bytes."""
+        """Bytes of static shared memory per CTA."""
         self.registers = registers
-        """Registers of a thread."""
+        """Registers per thread."""
         self.sizes = sizes
         """Bytes of each parameter."""
         self._kinds = kinds if kinds is not None and len(kinds) == len(sizes) else [None] * len(sizes)
@@ -163,11 +164,11 @@ class Kernel:
         cooperative: bool = False,
         programmatic: bool = False,
     ) -> _Launch:
-        """The kernel with the shape of a launch, to be called with its arguments: `kernel.shape(8, 256, cluster=2)(x, y)`.
+        """Returns the kernel with the shape of a launch, to be called with its arguments: `kernel.shape(8, 256, cluster=2)(x, y)`.
 
-        cluster: CTAs of a cluster; a kernel that was compiled for a size needs none.
-        cooperative: CTAs may wait for each other, as `this_grid().sync()` does.
-        programmatic: a programmatic dependent launch. In a run it may begin when every CTA of the launch before it has executed
+        cluster: cluster size in CTAs; not needed for a kernel that was compiled for a cluster size.
+        cooperative: a cooperative launch, in which CTAs may synchronize with `this_grid().sync()`.
+        programmatic: a programmatic dependent launch. In a run it may begin when every CTA of the previous launch has executed
             `griddepcontrol.launch_dependents` or has ended.
         """
         clusters = [] if cluster is None else _extent(cluster, "cluster")
@@ -212,11 +213,11 @@ class _Launch:
     def __call__(self, *arguments: Any) -> Launched:
         """Executes the kernel and waits for its end.
 
-        A Python number is converted to the parameter's type, which the kernel's name or source tells; where it does not (a kernel that
-        is `extern "C"` in a listing), an int is an integer and a float a floating-point number. numpy scalars and bytes are passed as they are.
-        What the kernel prints goes to standard output.
+        A Python number is converted to the type of the parameter, which is derived from the kernel's name or source. If the type is unknown (an
+        `extern "C"` kernel of a listing), an int is passed as an integer and a float as a floating-point number. numpy scalars and bytes are
+        passed unchanged. Output of `printf` goes to standard output.
 
-        Raises KernelError: the launch is wrong, or the kernel stopped. TypeError: an argument is of the wrong kind.
+        Raises KernelError: the launch is invalid, or the kernel stopped with an error. TypeError: an argument has the wrong kind.
         """
         kernel = self._kernel
         made = [kernel._argument(number, value) for number, value in enumerate(arguments)]
@@ -238,20 +239,20 @@ class Module:
     def __init__(self, device: Device, number: int, listing: Path, source: str | None) -> None:
         self.device = device
         self.listing = listing
-        """The listing with the machine code as text."""
+        """Text of the listing with the machine code."""
         self._number = number
         self._source = source
         self._known = {name: (shared, registers, sizes) for name, shared, registers, sizes in device._native.kernels(number)}
 
     @property
     def kernels(self) -> list[str]:
-        """The names of the kernels in the listing."""
+        """Names of the kernels in the listing."""
         return list(self._known)
 
     def __getitem__(self, name: str) -> Kernel:
-        """A kernel by its name in the listing or its identifier in the source.
+        """Returns a kernel by its name in the listing or its identifier in the source.
 
-        Raises KernelError: there is no such kernel, or several.
+        Raises KernelError: there is no such kernel, or there are several.
         """
         whole = self.device._native.kernel_name(self._number, name)
         kinds = of_mangled(whole)
@@ -272,11 +273,11 @@ class Module:
         return [*object.__dir__(self), *self._known]
 
     def set_constant(self, name: str, values: npt.ArrayLike) -> None:
-        """Copies values to a variable in constant memory, for the launches to come."""
+        """Copies values to a variable in constant memory, for later launches."""
         self.device._native.set_constant(self._number, name, _contiguous(values).tobytes())
 
     def variable(self, name: str, dtype: npt.DTypeLike, shape: int | tuple[int, ...] | None = None) -> Array:
-        """A variable in device memory as an array.
+        """Returns a variable in device memory as an array.
 
         Raises KeyError: there is no such variable. ValueError: it has another size.
         """
@@ -296,7 +297,7 @@ class Module:
 
 
 def _architecture(machine: Machine) -> str:
-    """The best architecture that the machine's GPU executes, by its compute capability; sm_70 where there is none."""
+    """Returns the best architecture that the machine's GPU executes according to its compute capability, or sm_70 by default."""
     capability = machine["gpu.compute_capability"]
     if capability in (None, "unknown"):
         return "sm_70"
@@ -305,22 +306,23 @@ def _architecture(machine: Machine) -> str:
 
 
 class Device:
-    """A device of a machine, in the manner of CuPy and PyCUDA:
+    """A simulated device of a machine, with an interface similar to CuPy and PyCUDA:
 
         dev = Device("v100")
         mod = dev.compile('__global__ void twice(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= 2; }')
         x = dev.array(np.arange(1000, dtype=np.float32))
         mod.twice[4, 256](x, 1000)
-        x.get()          # what the kernel computed
-        dev.simulate()   # how long everything so far takes on the machine
+        x.get()          # the result of the kernel
+        dev.simulate()   # the time of all launches so far on the machine
 
-    Kernels execute when they are called, instruction by instruction, so that the host's control flow may depend on their results. An access
-    outside of all arrays, an endless loop or a barrier that not all threads reach raises `KernelError`, which names instruction, CTA, warp and thread.
+    A call executes the kernel immediately, instruction by instruction, so that the host's control flow may depend on the results. An access
+    outside of all arrays, an endless loop or a barrier that not all threads reach raises `KernelError`, which names instruction, CTA, warp and
+    thread.
 
-    machine: whose timing `simulate` uses.
-    arch: the architecture to compile for; that of the machine if not given, else sm_70.
+    machine: the machine whose timing `simulate` uses.
+    arch: the target architecture; by default the architecture of the machine, or sm_70.
     name: the workload's name in results.
-    check: also finds races of warps on shared memory, at some cost.
+    check: also detects races between warps on shared memory, at some cost.
     """
 
     def __init__(self, machine: Machine | str = "v100", arch: str | None = None, *, name: str = "python", check: bool = False) -> None:
@@ -340,7 +342,7 @@ class Device:
         """Compiles CUDA C, a text or the path of a .cu file, with NVRTC; the same source is compiled once.
 
         NVRTC and nvdisasm come from the packages that `pip install warpshard[cuda]` installs; see docs/programs.md.
-        Raises UsageError: a package is missing. WorkloadError: the source is wrong, with the compiler's messages.
+        Raises UsageError: a package is missing. WorkloadError: the source is invalid, with the compiler's messages.
         """
         path = Path(source) if isinstance(source, os.PathLike) or (source.endswith(".cu") and "\n" not in source) else None
         text = path.read_text(encoding="utf-8") if path else str(source)
@@ -364,9 +366,9 @@ class Device:
         return Module(self, self._native.load(listing), listing, text)
 
     def load(self, listing: str | os.PathLike[str]) -> Module:
-        """Loads a listing that `compile` or `warpshard compile` made, or a .cubin, which nvdisasm turns into one.
+        """Loads a listing from `compile` or `warpshard compile`, or a .cubin, which nvdisasm converts to a listing.
 
-        Raises KernelError: the file is no listing, or its architecture differs from that of the first one.
+        Raises KernelError: the file is no listing, or its architecture differs from the architecture of the first listing.
         """
         path = Path(listing)
         if path.suffix == ".cubin":
@@ -378,16 +380,16 @@ class Device:
         return name or f"array {self._arrays}"
 
     def array(self, values: npt.ArrayLike, name: str | None = None) -> Array:
-        """Copies values to the device. `name` is what messages call the array."""
+        """Copies values to a new array on the device. `name` is the array's name in messages."""
         made = _contiguous(values)
         return Array(self, self._native.allocate(self._name(name), made.tobytes()), made.shape, made.dtype)
 
     def zeros(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32, name: str | None = None) -> Array:
-        """An array of zeroes, which costs no copy."""
+        """Returns an array of zeros, without a copy from the host."""
         return self._reserved(shape, dtype, name, True)
 
     def empty(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32, name: str | None = None) -> Array:
-        """An array without contents: reads before a write are counted in `warnings`."""
+        """Returns an uninitialised array: reads before a write are counted in `warnings`."""
         return self._reserved(shape, dtype, name, False)
 
     def _reserved(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike, name: str | None, zeroed: bool) -> Array:
@@ -408,15 +410,16 @@ class Device:
         type: str | None = None,
         nan: bool = False,
     ) -> bytes:
-        """A tensor map of an array, by which the tensor memory accelerator copies boxes of it: an argument `const __grid_constant__ CUtensorMap`.
+        """Returns a tensor map of an array, with which the tensor memory accelerator copies boxes of it: an argument `const __grid_constant__
+        CUtensorMap`.
 
         box: elements of a box in each dimension, in the order of the array's shape.
-        strides: bytes between neighbours in all dimensions but the last; dense if not given.
-        steps: of each dimension one element in so many is taken.
-        swizzle: 32, 64 or 128 bytes of a row in shared memory within which pieces of 16 are exchanged.
-        type: the type of the elements where it is not that of the array, as in launch files: "tf32" of float32, "bf16" of uint16.
-        nan: elements outside of the array are no numbers, not zeros.
-        Raises KernelError: the map is one that the hardware does not have.
+        strides: bytes between neighbours in all dimensions but the last; dense by default.
+        steps: element strides: every n-th element of each dimension is copied.
+        swizzle: 32, 64 or 128 bytes of a row in shared memory within which pieces of 16 bytes are exchanged.
+        type: the type of the elements if it differs from the type of the array, as in launch files: "tf32" of float32, "bf16" of uint16.
+        nan: fills elements outside of the array with NaN instead of zeros.
+        Raises KernelError: the hardware does not support the map.
         """
         kind = type or _TENSOR_TYPES.get(array.dtype.name)
         if kind is None:
@@ -426,16 +429,16 @@ class Device:
 
     @property
     def launches(self) -> int:
-        """Kernels launched since the device was made or cleared."""
+        """Number of kernels launched since the device was created or cleared."""
         return self._native.launched
 
     @property
     def warnings(self) -> dict[str, int]:
-        """Reads of arrays where nothing was written: how many of each array."""
+        """Number of reads of uninitialised memory, by array."""
         return dict(self._native.unwritten())
 
     def clear(self) -> None:
-        """Forgets what was launched and copied; arrays keep their contents. The next `simulate` times what comes after."""
+        """Discards the recorded launches and copies; arrays keep their contents. The next `simulate` times only later launches."""
         self._native.clear()
 
     def start(
@@ -457,7 +460,7 @@ class Device:
         pin: bool = False,
         machine: Machine | str | None = None,
     ) -> Simulation:
-        """Times everything launched so far, in the background; see `simulate`. The device may go on meanwhile."""
+        """Times all launches so far in the background; see `simulate`. The device can be used meanwhile."""
         made = self.machine if machine is None else as_machine(machine)
         named, controllers = as_policies(policy)
         asked = request(
@@ -500,10 +503,10 @@ class Device:
         machine: Machine | str | None = None,
         progress: bool | None = None,
     ) -> Result:
-        """Times everything launched so far, copies to the device included: a kernel of `result.kernels` for each launch.
+        """Times all launches so far, including copies to the device: `result.kernels` has a row for each launch.
 
-        The launches are executed anew as the machine's SMs ask for their CTAs. `machine` takes the place of the device's own; the other arguments are
-        those of `warpshard.simulate`.
+        The launches are executed again, as the machine's SMs request their CTAs. `machine` overrides the device's machine; the other arguments are
+        the arguments of `warpshard.simulate`.
         Raises KernelError: nothing was launched.
         """
         return self.start(

@@ -1,4 +1,4 @@
-"""Machines as objects: every key of a machine file is an attribute, with its meaning, unit and range."""
+"""Machines as objects: every key of a machine file is an attribute, with its description, unit and range."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ Setting = bool | int | float | str | list[str]
 
 @dataclass(frozen=True)
 class Key:
-    """A key of a machine: what it means, what it takes, and its value."""
+    """A key of a machine: its description, its valid values, and its value."""
 
     path: str
-    """The dotted name, as machine files and `--set` have it."""
+    """The dotted name, as in machine files and `--set`."""
     doc: str
-    """What it means."""
+    """Description of the key."""
     takes: str
-    """What it takes: unit and range."""
+    """Valid values: unit and range."""
     choices: tuple[tuple[str, str], ...]
-    """The words that it takes, each with its meaning; empty for other kinds of values."""
+    """The valid words, each with its meaning; empty for other kinds of values."""
     default: str | None
-    """The value where none is given, as TOML; None for a required key."""
+    """The default value, as TOML; None for a required key."""
     option: str | None
-    """The corresponding option of Accel-Sim, where there is one."""
+    """The corresponding option of Accel-Sim, if there is one."""
     value: Setting | None
-    """The machine's value; None where the machine does not read the key."""
+    """The machine's value; None if the machine does not use the key."""
     origin: str | None
-    """Where the value comes from: a line of a file, `--set ...` for a change, or the default."""
+    """The origin of the value: a line of a file, `--set ...` for a change, or the default."""
 
     def __str__(self) -> str:
         lines = [f"{self.path} = {self.value!r}   ({self.origin or 'not read by this machine'})", f"  {self.doc}", f"  takes {self.takes}"]
@@ -50,14 +50,14 @@ _KEYS: dict[str, dict[str, Any]] = {key["path"]: key for key in _native.machine_
 
 
 def _below(prefix: str) -> list[str]:
-    """The names that may follow a prefix, in the order of the reference."""
+    """Returns the names that may follow a prefix, in the order of the reference."""
     start = f"{prefix}." if prefix else ""
     rest = (path[len(start) :] for path in _KEYS if path.startswith(start))
     return list(dict.fromkeys(name.split(".")[0] for name in rest))
 
 
 def text_of(value: Setting) -> str:
-    """A value as `--set KEY=VALUE` has it."""
+    """Returns a value in the syntax of `--set KEY=VALUE`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
@@ -94,7 +94,7 @@ class Node:
         return _below(self._prefix)
 
     def __iter__(self) -> Iterator[Key]:
-        """The keys below this table that the machine reads."""
+        """Returns the keys below this table that the machine uses."""
         for path in _KEYS:
             if path.startswith(f"{self._prefix}.") and self._machine._native.origin(path) is not None:
                 yield self._machine.help(path)
@@ -104,14 +104,14 @@ class Node:
 
 
 class Machine:
-    """A machine: a built-in one by its name, or a machine file by its path, and what was changed of it.
+    """A machine: a built-in machine by its name, or a machine file by its path, with changes.
 
         machine = Machine("v100", {"gpu.sms": 56})
         machine.gpu.sm.order = "gto"
         print(machine.help("gpu.sm.order"))
 
-    Every change is checked at once against the whole machine; an invalid one raises `ConfigError` with the text of the command line and
-    leaves the machine as it was. Keys that are only valid together are changed together by `update`.
+    Every change is checked immediately against the whole machine; an invalid change raises `ConfigError` with the text of the command line and
+    leaves the machine unchanged. Use `update` for keys that are only valid together.
     """
 
     __slots__ = ("_native",)
@@ -129,22 +129,22 @@ class Machine:
 
     @classmethod
     def from_toml(cls, text: str, name: str = "machine.toml") -> Machine:
-        """A machine from the text of a machine file, which messages call `name`."""
+        """Returns a machine from the text of a machine file, which messages call `name`."""
         return cls._of(_Native(name, text, []))
 
     @property
     def name(self) -> str:
-        """The machine's name, as reports print it."""
+        """Name of the machine in reports."""
         return self._native.name
 
     @property
     def base(self) -> str:
-        """The built-in name or the path that it was made from."""
+        """Built-in name or path from which the machine was created."""
         return self._native.base
 
     @property
     def summary(self) -> str:
-        """One line on what the machine is."""
+        """Description of the machine in one line."""
         return self._native.summary
 
     @property
@@ -154,29 +154,29 @@ class Machine:
 
     @property
     def warnings(self) -> list[str]:
-        """What is allowed but probably not intended."""
+        """Warnings about settings that are allowed but probably unintended."""
         return self._native.warnings
 
     def update(self, changes: Mapping[str, Setting]) -> None:
-        """Changes several keys at once.
+        """Changes several keys at the same time.
 
-        Raises ConfigError: a key is unknown, a value is wrong, or the machine as a whole is; the machine then stays as it was.
+        Raises ConfigError: a key is unknown, a value is invalid, or the resulting machine is invalid; the machine is then unchanged.
         """
         native = self._native.changed([(key, text_of(value)) for key, value in changes.items()])
         object.__setattr__(self, "_native", native)
 
     def changed(self, changes: Mapping[str, Setting]) -> Machine:
-        """Another machine with these keys changed."""
+        """Returns another machine with these keys changed."""
         return Machine._of(self._native.changed([(key, text_of(value)) for key, value in changes.items()]))
 
     def copy(self) -> Machine:
-        """Another machine with the same values."""
+        """Returns another machine with the same values."""
         return self.changed({})
 
     def help(self, path: str) -> Key:
-        """What a key means and takes, and its value."""
+        """Returns description, valid values and value of a key."""
         if path not in _KEYS:
-            # The native module knows which key was meant, and says so.
+            # The error of the native module suggests the intended key.
             self._native.changed([(path, "0")])
         key = _KEYS[path]
         return Key(
@@ -192,11 +192,11 @@ class Machine:
 
     @property
     def keys(self) -> list[Key]:
-        """Every key that the machine reads."""
+        """Returns every key that the machine uses."""
         return [self.help(path) for path in _KEYS if self._native.origin(path) is not None]
 
     def to_toml(self) -> str:
-        """The machine as a machine file, each value with its origin in a comment."""
+        """Returns the text of a machine file, with the origin of each value in a comment."""
         return self._native.to_toml()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -217,7 +217,7 @@ class Machine:
         self.update({name: value})
 
     def __getitem__(self, path: str) -> Any:
-        """The value of a dotted key."""
+        """Returns the value of a dotted key."""
         return self.help(path).value
 
     def __setitem__(self, path: str, value: Setting) -> None:
@@ -243,5 +243,5 @@ class Machine:
 
 
 def machines() -> dict[str, str]:
-    """The built-in machines: what each name stands for."""
+    """Returns the built-in machines with their descriptions."""
     return dict(_native.machines())

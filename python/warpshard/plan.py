@@ -1,4 +1,4 @@
-"""Plans: many runs, simulated in this process, stored by content, and the same as those of `warpshard sweep`."""
+"""Plans: many runs, simulated in this process and stored by content, with the same results as `warpshard sweep`."""
 
 from __future__ import annotations
 
@@ -24,36 +24,38 @@ AnyWorkload = Workload | Beside | str
 
 @dataclass(frozen=True)
 class PlanProgress:
-    """How far a sweep is."""
+    """Progress of a sweep."""
 
     ended: int
-    """Runs that have ended."""
+    """Number of runs that have ended."""
     failed: int
-    """Runs of them that failed."""
+    """Number of ended runs that failed."""
     active: int
-    """Runs that are running."""
+    """Number of active runs."""
     runs: int
-    """Runs that were not there; 0 until all runs of the plan are checked."""
+    """Number of runs to simulate; 0 until all runs of the plan are checked."""
 
 
 class StoredSweep(Table):
-    """The table of a plan: a row per run in the order of the plan, whatever became of it. It is sweep.csv of the command line, with types."""
+    """The table of a plan: a row per run in the order of the plan, including failed and missing runs. It is sweep.csv of the command line, with
+    types.
+    """
 
     __slots__ = ("earlier", "folder", "folders", "missing", "simulated")
     folder: Path
-    """The result folder."""
+    """Path of the result folder."""
     folders: list[Path | None]
-    """The result folder of each run, as `warpshard run` writes it; None where it has no results."""
+    """The result folder of each run, as `warpshard run` writes it; None for a run without results."""
     simulated: int
-    """Runs that were simulated."""
+    """Number of simulated runs."""
     earlier: int
-    """Runs that were there."""
+    """Number of runs with earlier results."""
     missing: int
-    """Runs that are not there."""
+    """Number of missing runs."""
 
 
 class Sweeping:
-    """A sweep in the background. It is cancelled when nobody holds it any more; finished runs are stored."""
+    """A sweep in the background. It is cancelled when the object is garbage collected; finished runs are stored."""
 
     def __init__(self, native: _native.Sweep, folder: Path) -> None:
         self._native = native
@@ -62,24 +64,26 @@ class Sweeping:
 
     @property
     def done(self) -> bool:
-        """Whether it has ended, well or not."""
+        """True if the sweep has ended, with or without an error."""
         return self._native.done
 
     @property
     def progress(self) -> PlanProgress:
-        """How far it is."""
+        """Progress of the sweep."""
         return PlanProgress(*self._native.progress)
 
     def cancel(self) -> None:
-        """Ends it. Finished runs are stored, and the same plan goes on from there."""
+        """Cancels the sweep. Finished runs are stored, and the same plan continues from them."""
         self._native.cancel()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits for the end, at most `timeout` seconds; whether it has ended."""
+        """Waits for the end of the sweep, at most `timeout` seconds; returns true if it has ended."""
         return self._native.wait(timeout)
 
     def result(self, errors: Literal["raise", "keep"] = "raise", progress: bool | None = False) -> StoredSweep:
-        """Waits for the end and returns the table. With "raise" the first run that failed is raised when all have ended; with "keep" its row says why."""
+        """Waits for the end and returns the table. With "raise", raises the error of the first failed run when all runs have ended; with "keep", the
+        row of a failed run has its error.
+        """
         bar = _bar(progress)
         made: Any = None
         try:
@@ -146,10 +150,10 @@ def _lenient(given: AnyWorkload) -> bool:
 class Plan:
     """Every combination of machines, workloads, policies, changes and seeds, each of which is a run (docs/sweeps.md).
 
-    plan = Plan(["v100"], ["gemm_tiled", Model("vecadd", n=65536)], grid={"gpu.sms": [56, 80], "gpu.sm.order": ["gto", "lrr"]})
-    frame = plan.run("results/sms").to_polars()
+        plan = Plan(["v100"], ["gemm_tiled", Model("vecadd", n=65536)], grid={"gpu.sms": [56, 80], "gpu.sm.order": ["gto", "lrr"]})
+        frame = plan.run("results/sms").to_polars()
 
-    A run is simulated once: whoever runs the plan again, here or as `warpshard sweep`, finds what is stored.
+    A run is simulated once: running the plan again, here or with `warpshard sweep`, uses the stored results.
     """
 
     __slots__ = ("_native",)
@@ -172,16 +176,16 @@ class Plan:
         cpu_measure: int | None = None,
         name: str = "plan",
     ) -> None:
-        """Makes a plan; its runs are checked when it is run.
+        """Creates a plan; its runs are checked when it is run.
 
         machines: names or paths of machines; one or several.
-        workloads: a Trace, Model, Program, Applications, the name of a kernel model, or any of these Beside applications of the CPU cores.
-        policies: of each run: None, a policy as on the command line, or a list of policies that a run has together. A controller in Python has no
-            content to store results by; `sweep` takes those.
-        set: values that all runs have.
-        grid: a list of values for each key; every combination is taken. Keys that begin with `workload.` are parameters of the workload.
+        workloads: a Trace, Model, Program, Applications, the name of a kernel model, or any of these with CPU applications as a Beside.
+        policies: of each run: None, a policy as on the command line, or a list of policies of a single run. A controller in Python has no content
+            by which results could be stored; use `sweep` for such controllers.
+        set: values of all runs.
+        grid: a list of values for each key; every combination is simulated. Keys that begin with `workload.` are parameters of the workload.
         zips: keys whose lists have equal lengths and change together; one such dict or several.
-        points: dicts with values for any keys, a point each.
+        points: dicts with values for any keys, one point each.
         interval, max_cycles, kernels, cpu_warm, cpu_measure: of all runs, as the options of `warpshard run`.
         name: names the default result folder.
         """
@@ -211,7 +215,7 @@ class Plan:
 
     @classmethod
     def from_toml(cls, text: str, name: str = "plan") -> Plan:
-        """A plan from the text of a plan file."""
+        """Returns a plan from the text of a plan file."""
         return cls._of(_native.Plan(name, None, text))
 
     @classmethod
@@ -222,16 +226,16 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the plan."""
         return self._native.name
 
     @property
     def runs(self) -> list[str]:
-        """The options of every run as `warpshard run` takes them, one line each."""
+        """Returns the options of every run in the syntax of `warpshard run`, one line each."""
         return self._native.runs()
 
     def to_toml(self) -> str:
-        """The text of the plan file, which `warpshard sweep` and `warpshard sweep submit` take."""
+        """Text of the plan file, which `warpshard sweep` and `warpshard sweep submit` accept."""
         return self._native.text
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -247,7 +251,7 @@ class Plan:
         memory: str | None = None,
         slice: tuple[int, int] | str | None = None,
     ) -> Sweeping:
-        """Starts the sweep in the background; the arguments are those of `run`."""
+        """Starts the sweep in the background; the arguments are the arguments of `run`."""
         return self._start(out, jobs, memory, slice, True)
 
     def _start(
@@ -267,21 +271,22 @@ class Plan:
         errors: Literal["raise", "keep"] = "raise",
         progress: bool | None = None,
     ) -> StoredSweep:
-        """Simulates what the result folder does not have, and returns the table of all runs.
+        """Simulates the runs whose results are missing in the result folder, and returns the table of all runs.
 
-        out: the result folder, that of `warpshard sweep --out`; results/sweep-NAME if not given.
-        jobs: runs at a time; one per core if not given.
-        memory: what all runs may take together, such as "8GiB"; what is free if not given.
-        slice: `(2, 8)` simulates every eighth run, from the second on, for a task of a batch system; `collect` gathers the table when all have ended.
-        errors: "raise" raises the first run that failed when all have ended; "keep" leaves its row, whose `error` says why.
+        out: the result folder, as `warpshard sweep --out`; by default results/sweep-NAME.
+        jobs: maximum number of concurrent runs; by default one per core.
+        memory: memory limit of all concurrent runs, such as "8GiB"; by default the free memory.
+        slice: `(2, 8)` simulates every eighth run, starting with the second, for a task of a batch system; `collect` returns the table when all
+            tasks have ended.
+        errors: "raise" raises the error of the first failed run when all runs have ended; "keep" keeps its row, whose `error` has the message.
         progress: shows a bar of tqdm; by default in terminals and notebooks.
 
-        Ctrl-C ends the sweep and keeps finished runs; so does the end of the process. The same call goes on from there.
+        Ctrl-C or the end of the process ends the sweep and keeps finished runs. The same call continues from them.
         """
         return self.start(out, jobs=jobs, memory=memory, slice=slice).result(errors, progress)
 
     def collect(self, out: str | os.PathLike[str] | None = None) -> StoredSweep:
-        """The table of what the result folder has; nothing is simulated."""
+        """Returns the table of the existing results without simulating runs."""
         return self._start(out, None, None, None, False).result("keep")
 
     def __len__(self) -> int:

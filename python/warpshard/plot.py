@@ -27,9 +27,9 @@ _COLOURS = {
 
 
 def stalls(results: Mapping[str, Result] | Result, ax: Any = None, empty: bool = False) -> Any:
-    """What the warp schedulers did: a bar per result, divided by reason. Returns the axes.
+    """Draws the scheduler cycles: a bar per result, divided by reason. Returns the axes.
 
-    Cycles without a warp, as those of a launch's latency, are only part of it with `empty`.
+    Cycles without a warp, such as launch latency, are included only with `empty`.
     """
     import matplotlib.pyplot as plt
 
@@ -55,7 +55,7 @@ def stalls(results: Mapping[str, Result] | Result, ax: Any = None, empty: bool =
 
 
 def over_time(result: Result, *columns: str, ax: Any = None) -> Any:
-    """Columns of `result.intervals`, or signals and knobs of `result.timeline` as the mean over their SMs, over the cycles. Returns the axes.
+    """Draws columns of `result.intervals`, or signals and knobs of `result.timeline` as the mean over their SMs, over the cycles. Returns the axes.
 
     Raises KeyError: neither table has such a column or name.
     """
@@ -72,7 +72,7 @@ def over_time(result: Result, *columns: str, ax: Any = None) -> Any:
         if not rows:
             known = [*result.intervals.columns[1:], *dict.fromkeys(timeline["name"])]
             raise KeyError(f"there is no column or signal {column!r}; known are: {', '.join(known) or 'none: simulate with interval=N'}")
-        # Of several SMs the mean, each with its newest value; a knob keeps it to the end of the run.
+        # The plot shows the mean of the newest values of all SMs; a knob keeps its value to the end of the run.
         newest: dict[int | None, float] = {}
         means: dict[int, float] = {}
         for row in rows:

@@ -17,51 +17,53 @@ __all__ = ["Result", "Summary"]
 
 @dataclass(frozen=True)
 class Summary:
-    """The headline numbers of a run. What a machine does not have is None."""
+    """The headline numbers of a run. Numbers that the machine lacks are None."""
 
     machine: str
-    """The machine's name."""
+    """Name of the machine."""
     workload: str
-    """The workload's name."""
+    """Name of the workload."""
     ended_by: str
-    """`completed`, `max_cycles`, `max_instructions`, `controller` or `interrupted`."""
+    """Reason for the end of the run: `completed`, `max_cycles`, `max_instructions`, `controller` or `interrupted`."""
     cycles: int
     """Core cycles until the last kernel ended."""
     net_cycles: int
-    """The same without launch latencies."""
+    """Core cycles until the last kernel ended, without launch latencies."""
     seconds: float
-    """Seconds that the simulated machine took until the last kernel ended."""
+    """Simulated seconds until the last kernel ended."""
     warp_instructions: int
-    """Instructions issued by warps."""
+    """Issued warp instructions."""
     thread_instructions: int
-    """Active lanes of them."""
+    """Active lanes of the issued warp instructions."""
     ipc: float | None
     """Thread instructions per core cycle."""
     resident_warps: float | None
-    """Mean resident warps of an SM while it has any."""
+    """Mean number of resident warps of an SM while it has any."""
     l1_hit_rate: float | None
-    """Hits among hits, pending hits and misses of the L1 caches."""
+    """Hits as a share of hits, pending hits and misses of the L1 caches."""
     llc_hit_rate: float | None
-    """The same of the LLC."""
+    """Hits as a share of hits, pending hits and misses of the LLC."""
     dram_row_hit_rate: float | None
-    """Requests to DRAM that found their row open."""
+    """Share of DRAM requests to an open row."""
     dram_bytes: int | None
     """Bytes transferred by DRAM."""
     dram_bytes_per_second: float | None
-    """The same over the time in which the DRAM counted, which is longer than `seconds` where CPU cores go on after the last kernel."""
+    """Bytes transferred by DRAM per second of the time in which the DRAM counted, which exceeds `seconds` if CPU cores run longer than the last
+    kernel.
+    """
     joules: float | None
-    """Energy, for machines with event energies."""
+    """Energy in joules, for machines with event energies."""
     mean_watts: float | None
-    """Mean power."""
+    """Mean power in watts, for machines with event energies."""
     host_seconds: float
-    """Seconds that the simulation took on this computer; differs from run to run."""
+    """Host seconds of the simulation; they differ from run to run."""
 
 
 class Result:
-    """Everything that came out of a run.
+    """All results of a run.
 
-    `summary` has the headline numbers, of which `cycles`, `ipc` and `ended_by` are here, too; `kernels`, `sms`, `partitions`, `intervals`, `energy`,
-    `power` and `timeline` are tables; `stats` is stats.json as a dict; `save` writes the folder that `warpshard run` writes.
+    `summary` has the headline numbers; `cycles`, `ipc` and `ended_by` are also attributes of the result. `kernels`, `sms`, `partitions`,
+    `intervals`, `energy`, `power` and `timeline` are tables; `stats` is stats.json as a dict; `save` writes the result folder of `warpshard run`.
     """
 
     def __init__(self, native: _native.Outcome) -> None:
@@ -84,34 +86,34 @@ class Result:
 
     @property
     def ended_by(self) -> str:
-        """`completed`, `max_cycles`, `max_instructions`, `controller` or `interrupted`."""
+        """Reason for the end of the run: `completed`, `max_cycles`, `max_instructions`, `controller` or `interrupted`."""
         return self.summary.ended_by
 
     @property
     def report(self) -> str:
-        """The report that the command line prints."""
+        """The report of the command line as text."""
         return self._native.summary()
 
     @cached_property
     def stats(self) -> dict[str, Any]:
-        """`stats.json` as a dict: every counter of every component, with unit and meaning."""
+        """`stats.json` as a dict: every counter of every component, with unit and description."""
         made: dict[str, Any] = json.loads(self._native.stats_json())
         return made
 
     @cached_property
     def host(self) -> dict[str, Any]:
-        """`host.json` as a dict: what this computer did. Differs from run to run."""
+        """`host.json` as a dict: speed and memory of the simulator. Differs from run to run."""
         made: dict[str, Any] = json.loads(self._native.host_json())
         return made
 
     @property
     def run_toml(self) -> str:
-        """`run.toml`: every value of the run with its origin. It loads as a machine."""
+        """`run.toml`: every value of the run with its origin. It can be loaded as a machine."""
         return self._native.run_toml()
 
     @cached_property
     def kernels(self) -> Table:
-        """A row per kernel launch: when it ran, and what was counted for it."""
+        """A row per kernel launch: its start and end, and its counters."""
         return Table(self._native.kernels())
 
     @cached_property
@@ -125,7 +127,7 @@ class Result:
         return Table(self._native.partitions())
 
     def components(self, kind: str) -> Table:
-        """A row per component of a kind: `sm`, `llc`, `dram` and the others of `kinds`.
+        """Returns a table with a row per component of a kind: `sm`, `llc`, `dram` and the others of `kinds`.
 
         Raises KeyError: there is no such kind.
         """
@@ -140,7 +142,7 @@ class Result:
 
     @cached_property
     def intervals(self) -> Table:
-        """A row per interval with what was counted over the chip; empty for a run without `interval`."""
+        """A row per interval with the counters of the chip; empty for a run without `interval`."""
         return Table(self._native.intervals())
 
     @cached_property
@@ -160,13 +162,13 @@ class Result:
 
     @cached_property
     def stalls(self) -> dict[str, float]:
-        """What the warp schedulers did, as shares of their cycles: `issued`, and a reason for each cycle without an issue."""
+        """The scheduler cycles as shares: `issued`, and a reason for each cycle without an issue."""
         reasons = self._native.scheduler_cycles()
         total = sum(cycles for _, cycles in reasons)
         return {name: cycles / total if total else 0.0 for name, cycles in reasons}
 
     def help(self, kind: str, counter: str) -> str:
-        """What a counter counts, such as `help("sm", "issued")`; the kind of the columns of `kernels` is `kernel`.
+        """Returns the description of a counter, such as `help("sm", "issued")`; the kind of the columns of `kernels` is `kernel`.
 
         Raises KeyError: there is no such counter.
         """
@@ -177,14 +179,14 @@ class Result:
 
     @property
     def files(self) -> dict[str, bytes]:
-        """The files of the result folder, byte by byte as `warpshard run` writes them."""
+        """The files of the result folder, byte-identical to the files of `warpshard run`."""
         return self._native.files()
 
     def save(self, folder: str | os.PathLike[str], force: bool = False) -> Path:
-        """Writes the result folder; with `force` also into one that holds other files, which stay, or the results of another experiment,
-        which are replaced.
+        """Writes the result folder. With `force`, the folder may contain other files, which are kept, or the results of another experiment, which are
+        replaced.
 
-        Raises OutputError: the folder is in use, holds other files or another experiment, or cannot be written.
+        Raises OutputError: the folder is in use, contains other files or another experiment, or cannot be written.
         """
         return Path(self._native.save(folder, force))
 

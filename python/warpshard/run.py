@@ -1,4 +1,4 @@
-"""Runs: at once, or in the background with progress and cancelling."""
+"""Runs: in the foreground, or in the background with progress and cancelling."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ Until = Literal["both", "gpu", "cpu"]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is."""
+    """Progress of a run."""
 
     cycles: int
-    """Core cycles simulated."""
+    """Simulated core cycles."""
     warp_instructions: int
-    """Warp instructions issued."""
+    """Issued warp instructions."""
     ctas_done: int
-    """CTAs that ended."""
+    """Number of ended CTAs."""
     ctas: int
     """CTAs of the workload; 0 before the run has begun."""
 
     @property
     def fraction(self) -> float:
-        """The share of the CTAs that ended."""
+        """Share of the CTAs that have ended."""
         return self.ctas_done / self.ctas if self.ctas else 0.0
 
 
 class Simulation:
-    """A run in the background. It is cancelled when nobody holds it any more."""
+    """A run in the background. It is cancelled when the object is garbage collected."""
 
     def __init__(self, native: _native.Run) -> None:
         self._native = native
@@ -52,26 +52,26 @@ class Simulation:
 
     @property
     def done(self) -> bool:
-        """Whether it has ended, well or not."""
+        """True if the run has ended, with or without an error."""
         return self._native.done
 
     @property
     def progress(self) -> Progress:
-        """How far it is."""
+        """Progress of the run."""
         return Progress(*self._native.progress)
 
     def cancel(self) -> None:
-        """Ends it at its next cut. `result` then has everything up to there, with `ended_by == "interrupted"`."""
+        """Ends the run at its next cut. `result` then has all results up to this cut, with `ended_by == "interrupted"`."""
         self._native.cancel()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits for the end, at most `timeout` seconds; whether it has ended."""
+        """Waits for the end of the run, at most `timeout` seconds; returns true if it has ended."""
         return self._native.wait(timeout)
 
     def result(self, progress: bool | None = False) -> Result:
         """Waits for the end and returns the results; `progress` shows a bar, if tqdm is installed.
 
-        Raises what ended the run: an `Error`, or the exception of a controller.
+        Raises the error that ended the run: an `Error`, or the exception of a controller.
         """
         try:
             with _bar(progress) as bar:
@@ -92,7 +92,7 @@ class Simulation:
 
 
 class _bar:
-    """A bar of tqdm, in a terminal or a notebook; nothing where tqdm is missing or nobody looks."""
+    """A progress bar of tqdm, shown in a terminal or a notebook if tqdm is installed."""
 
     def __init__(self, wanted: bool | None) -> None:
         self._tqdm: Any = None
@@ -101,7 +101,7 @@ class _bar:
         if wanted or (wanted is None and (sys.stderr.isatty() or "ipykernel" in sys.modules)):
             try:
                 with warnings.catch_warnings():
-                    # Without ipywidgets a notebook has a bar of text.
+                    # Without ipywidgets a notebook shows a text bar.
                     warnings.simplefilter("ignore")
                     from tqdm.auto import tqdm
             except ImportError:
@@ -113,7 +113,7 @@ class _bar:
         return self._tqdm is not None
 
     def show(self, progress: Progress) -> None:
-        """Moves the bar, which appears once a run has taken half a second."""
+        """Updates the bar, which appears once a run has taken half a second."""
         if self._tqdm is None or not progress.ctas or time.monotonic() - self._begun < 0.5:
             return
         if self._made is None:
@@ -130,12 +130,12 @@ class _bar:
 
 
 def as_machine(given: Machine | str | os.PathLike[str]) -> Machine:
-    """A machine; a text is a built-in name or a path."""
+    """Returns a machine; a text is a built-in name or a path."""
     return given if isinstance(given, Machine) else Machine(given)
 
 
 def as_policies(given: Policy | Sequence[Policy] | None) -> tuple[list[str], list[Controller]]:
-    """The built-in policies, as `--policy` has them, and the controllers of the caller."""
+    """Returns the built-in policies in the syntax of `--policy`, and the controllers of the caller."""
     all_ = [] if given is None else [given] if isinstance(given, (str, Controller)) else list(given)
     for one in all_:
         if not isinstance(one, str) and not callable(getattr(one, "observe", None)):
@@ -167,7 +167,7 @@ def request(
     checkpoint_every: int | None = None,
     resume: str | os.PathLike[str] | None = None,
 ) -> str:
-    """What a run is asked for, as JSON: `warpshard::run::Request`. What is not given has its default."""
+    """Returns the request of a run as JSON: `warpshard::run::Request`. Missing values have their defaults."""
     settings = list(machine.changes.items())
     if workload is not None:
         settings += workload._settings()
@@ -197,7 +197,7 @@ def request(
         "checkpoint_file": None if out is None else os.fspath(out) + ".checkpoint",
         "resume": None if resume is None else os.fspath(resume),
     }
-    # Whole numbers of numpy are whole numbers.
+    # Whole numbers of numpy are accepted as whole numbers.
     return json.dumps(asked, default=operator.index)
 
 
@@ -225,7 +225,7 @@ def start(
     checkpoint_every: int | None = None,
     resume: str | os.PathLike[str] | None = None,
 ) -> Simulation:
-    """Starts a run in the background; the arguments are those of `simulate`."""
+    """Starts a run in the background; the arguments are the arguments of `simulate`."""
     made, (named, controllers) = as_machine(machine), as_policies(policy)
     asked = request(
         made,
@@ -280,27 +280,29 @@ def simulate(
 ) -> Result:
     """Simulates a workload on a machine.
 
-    machine: a Machine, or the name or path of one.
+    machine: a Machine, or the name or path of a machine.
     workload: a Trace, Model or Program; a text is a kernel model.
-    threads: worker threads; all cores if not given. Results do not depend on it.
+    threads: worker threads; by default all cores. Results do not depend on it.
     policy: a built-in policy as on the command line ("static_limit:ctas=2"), a Controller, or several of both.
-    interval: records the counters every so many core cycles, in `result.intervals`.
+    interval: records the counters every `interval` core cycles, in `result.intervals`.
     max_cycles: ends the run at this core cycle.
-    kernels: simulates only these: numbers ("1-4,7") or a regular expression over names.
-    seed: of the random numbers of kernel models and CPU profiles.
-    lenient: accepts minor errors of traces, as `Trace(path, lenient=True)` does, also in those of applications.
-    sample: simulates a sample of the launches and estimates the rest (docs/sampling.md): what it aims at, such as "error=2%"; "" for the defaults.
+    kernels: simulates only these kernels: numbers ("1-4,7") or a regular expression that matches names.
+    seed: random seed of kernel models and CPU profiles.
+    lenient: accepts minor errors of traces, as `Trace(path, lenient=True)` does, also in traces of applications.
+    sample: simulates a sample of the launches and estimates the others (docs/sampling.md): its options, such as "error=2%"; "" for the defaults.
     cpu: applications of the CPU cores, one per core, or "@MIX".
-    cpu_warm: instructions by which each CPU core is warmed before kernels start; 500000 if not given.
-    cpu_measure: instructions of each CPU core that are measured; 4500000 if not given.
-    gpu_first: starts kernels at once instead of after the warm-up of the CPU cores.
-    until: the end of a run with CPU cores: "gpu" when every kernel has ended, "cpu" when every core is measured, "both" when all have.
-    epoch: core cycles between two barriers of the worker threads; chosen from the machine if not given. Results do not depend on it unless `relaxed`.
-    relaxed: allows epochs longer than the lookahead. Results are then approximate and marked so.
+    cpu_warm: warm-up instructions of each CPU core before kernels start; by default 500000.
+    cpu_measure: measured instructions of each CPU core; by default 4500000.
+    gpu_first: starts kernels at cycle 0 instead of after the warm-up of the CPU cores.
+    until: the end of a run with CPU cores: "gpu" when every kernel has ended, "cpu" when every core is measured, "both" when both conditions hold.
+    epoch: core cycles between two barriers of the worker threads; by default derived from the machine. Results do not depend on it unless
+        `relaxed`.
+    relaxed: allows epochs longer than the lookahead. Results are then approximate and marked as such.
     pin: pins each worker thread to a core.
-    checkpoint_every: saves the state of the run every so many core cycles, in `out` + ".checkpoint".
-    out: names that file, as `--out` does on the command line; nothing else is written there (`result.save`).
-    resume: goes on from such a file of the same run, also of the command line. The results are those of a run that was never stopped.
+    checkpoint_every: saves the state of the run every `checkpoint_every` core cycles, in the file `out` + ".checkpoint".
+    out: names the checkpoint file, as `--out` does on the command line; no results are written there (see `result.save`).
+    resume: continues from such a file of the same run, which may be from the command line. The results are the results of a run without
+        interruption.
     progress: shows a bar of tqdm; by default in terminals and notebooks.
 
     Other Python threads run meanwhile. Ctrl-C cancels the run.

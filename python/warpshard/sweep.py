@@ -1,4 +1,4 @@
-"""Many runs in one process, one per core at a time."""
+"""Sweeps in memory: many runs in one process, one per core at a time."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ class Sweep(Table):
 
     __slots__ = ("errors", "results")
     results: list[Result | None]
-    """The result of each run; None where it failed."""
+    """The result of each run; None for a failed run."""
     errors: list[Exception | None]
-    """What each run failed with; None where it did not."""
+    """The error of each run; None for a successful run."""
 
 
 def points(changes: Changes | None) -> list[dict[str, Setting]]:
-    """The points of a grid: a dict of lists, whose keys may be tuples of keys that change together, or a list of dicts as it is."""
+    """Returns the points of a grid: a dict of lists, whose keys may be tuples of keys that change together, or a list of dicts, which is returned
+    unchanged.
+    """
     if changes is None:
         return [{}]
     if not isinstance(changes, Mapping):
@@ -82,16 +84,16 @@ def sweep(
 
     machines, workloads: one, or a list.
     changes: of each machine: a grid `{"gpu.sms": [56, 80], "gpu.sm.order": ["gto", "lrr"]}`; keys that change together as a tuple,
-        `{("gpu.sms", "clocks.core"): [(56, "1 GHz"), (80, "900 MHz")]}`; or a list of dicts, a point each. Keys that begin with `workload.` are
+        `{("gpu.sms", "clocks.core"): [(56, "1 GHz"), (80, "900 MHz")]}`; or a list of dicts, one point each. Keys that begin with `workload.` are
         parameters of the kernel model or program.
-    policies: of each run: None, the text of a policy, a class (or function) that makes a Controller, or a list of these.
-    jobs: runs at a time; one per core if not given.
-    threads: of each run.
-    errors: "raise" ends the sweep at the first run that fails; "keep" goes on and leaves its row empty but for `error`.
-    options: others of `simulate`, such as `interval`, `max_cycles`, `kernels`, `seed`, `cpu` and `sample`.
+    policies: of each run: None, the text of a policy, a class (or function) that creates a Controller, or a list of these.
+    jobs: maximum number of concurrent runs; by default one per core.
+    threads: worker threads of each run.
+    errors: "raise" ends the sweep at the first failed run; "keep" continues and leaves the row of a failed run empty except for `error`.
+    options: other options of `simulate`, such as `interval`, `max_cycles`, `kernels`, `seed`, `cpu` and `sample`.
 
-    Results stay in memory; a `Plan` stores them and goes on where it was. The table has a row per run in the order machine, workload, change, policy, with a column for each key, and the headline numbers. All machines are
-    checked before the first run begins.
+    Results stay in memory; a `Plan` stores results and can continue an interrupted sweep. The table has a row per run in the order machine,
+    workload, change, policy, with a column for each key, and the headline numbers. All machines are checked before the first run begins.
     """
     plan: list[tuple[Machine, Workload, dict[str, Setting], PolicyOrFactory]] = []
     for base, workload, point, policy in itertools.product(_list(machines), _list(workloads), points(changes), policies):
@@ -140,7 +142,7 @@ def _with(workload: Workload, parameters: dict[str, Any]) -> Workload:
 
 
 def _watch(futures: list[Future[Result]], progress: bool | None, stop: bool) -> None:
-    """Waits for all, shows how many have ended, and raises the first failure if it is to."""
+    """Waits for all runs, shows the number of ended runs, and raises the first failure if requested."""
     from .run import _bar
 
     bar = _bar(progress)

@@ -1,4 +1,4 @@
-"""Tables of results: plain Python values, and frames of the library of your choice through Arrow."""
+"""Tables of results: plain Python values, and frames of other libraries through Arrow."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["Table"]
 class Table:
     """Named columns of equal length.
 
-    Anything that takes Arrow's PyCapsule interface takes a table as it is: `polars.DataFrame(table)`, `pyarrow.table(table)`,
-    `duckdb.sql("select * from table")`. A column as a list: `table["cycles"]`.
+    A library that supports Arrow's PyCapsule interface accepts a table directly: `polars.DataFrame(table)`, `pyarrow.table(table)`,
+    `duckdb.sql("select * from table")`. `table["cycles"]` is a column as a list.
     """
 
     __slots__ = ("_native",)
@@ -27,12 +27,12 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns."""
+        """Names of the columns."""
         return self._native.columns
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Numbers of rows and columns."""
         return self._native.shape
 
     def __len__(self) -> int:
@@ -42,28 +42,28 @@ class Table:
         return name in self.columns
 
     def __getitem__(self, name: str) -> list[Any]:
-        """A column as a list; None where a value is missing."""
+        """Returns a column as a list; None for a missing value."""
         return self._native[name]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows, each as a dict."""
+        """Returns the rows, each as a dict."""
         columns = {name: self[name] for name in self.columns}
         for row in range(len(self)):
             yield {name: values[row] for name, values in columns.items()}
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """All columns as lists."""
+        """Returns all columns as lists."""
         return {name: self[name] for name in self.columns}
 
     def to_numpy(self, name: str) -> npt.NDArray[Any]:
-        """A column as an array; missing numbers are NaN."""
+        """Returns a column as an array; missing numbers are NaN."""
         values = self[name]
         if any(value is None for value in values) and not any(isinstance(value, str) for value in values):
             return np.array([np.nan if value is None else value for value in values])
         return np.array(values)
 
     def to_pandas(self) -> Any:
-        """A pandas frame; by Arrow where pyarrow is installed."""
+        """Returns a pandas frame, converted with Arrow if pyarrow is installed."""
         import pandas
 
         try:
@@ -73,13 +73,13 @@ class Table:
         return pyarrow.table(self).to_pandas()
 
     def to_polars(self) -> Any:
-        """A polars frame."""
+        """Returns a polars frame."""
         import polars
 
         return polars.DataFrame(self)
 
     def to_arrow(self) -> Any:
-        """A pyarrow table."""
+        """Returns a pyarrow table."""
         import pyarrow
 
         return pyarrow.table(self)

@@ -1,6 +1,6 @@
-"""Triton kernels on a simulated device: Triton compiles for the device's architecture, its code executes and is timed as any other.
+"""Triton kernels on a simulated device: Triton compiles for the device's architecture, and its code is executed and timed like any other code.
 
-The module imports Triton when it is used. Triton needs no GPU to compile.
+The module imports Triton on first use. Triton needs no GPU to compile.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class TritonKernel:
         compiled, shared, scratch = self._compile(given, signature, constants, (num_warps, options.get("num_stages", self.num_stages), num_ctas))
         extents = _extent(grid(given) if callable(grid) else grid, "grid")
         passed = [_passed(given[name], signature[name]) for name in names if name not in constants]
-        # Triton adds pointers to scratch memory, some bytes of each CTA, where the compiled kernel has parameters for it.
+        # Triton adds pointers to scratch memory, a number of bytes per CTA, if the compiled kernel has parameters for them.
         ctas = int(np.prod(extents)) * num_ctas
         held = [self.device.zeros(size * ctas, np.uint8) if size else _native.Pointer(0) for size in scratch]
         passed += held[: len(compiled.sizes) - len(passed)]
@@ -84,7 +84,7 @@ class TritonKernel:
         from triton.compiler import ASTSource
 
         names = list(signature)
-        # As Triton's own launcher: pointers and numbers that are multiples of 16 may be loaded in larger pieces.
+        # As in Triton's launcher, pointers and numbers that are multiples of 16 allow wider loads.
         aligned = [name for name in names if _divisible(given[name]) and name not in constants]
         key = repr((self.function.cache_key, signature, constants, aligned, numbers))
         if key not in self._compiled:
@@ -99,7 +99,7 @@ class TritonKernel:
             scratch = [int(getattr(made.metadata, f"{name}_scratch_size", 0) or 0) for name in ("global", "profile")]
             self._compiled[key] = (module[module.kernels[0]], int(made.metadata.shared), scratch)
         compiled, shared, scratch = self._compiled[key]
-        # What Triton calls shared is all of it but the kilobyte that the system has since Hopper; the listing has the static part, with that.
+        # Triton's `shared` excludes the kilobyte that the system reserves since Hopper; the static part in the listing includes it.
         reserved = 1024 if int(self.device.arch.removeprefix("sm_")) >= 90 else 0
         return compiled, max(0, shared + reserved - compiled.shared), scratch
 
@@ -134,7 +134,7 @@ def _passed(value: Any, type_: str) -> Any:
 
 
 def kernel(device: Device, function: Any, num_warps: int = 4, num_stages: int = 3) -> TritonKernel:
-    """A function of `triton.jit` for a device.
+    """Returns a function of `triton.jit` for a device.
 
         @triton.jit
         def add(x, y, n, BLOCK: tl.constexpr): ...
@@ -142,6 +142,6 @@ def kernel(device: Device, function: Any, num_warps: int = 4, num_stages: int = 
         run = warpshard.triton.kernel(dev, add)
         run[(n + 1023) // 1024,](x, y, n, BLOCK=1024)
 
-    num_warps, num_stages: as Triton has them; a launch may give its own, and num_ctas, the CTAs of a cluster.
+    num_warps, num_stages: as in Triton; a launch may override them, and may set num_ctas, the cluster size in CTAs.
     """
     return TritonKernel(device, function, num_warps, num_stages)

@@ -1,4 +1,4 @@
-"""What a run executes: recorded traces, kernel models, programs."""
+"""Workloads of runs: recorded traces, kernel models, programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Trace:
 
     path: str | os.PathLike[str]
     lenient: bool = False
-    """Accept minor errors of the trace; each repair is counted in a note."""
+    """Accept minor errors of the trace; a note counts each repair."""
 
     def _source(self) -> dict[str, Any]:
         return {"trace": os.fspath(self.path)}
@@ -32,7 +32,7 @@ class Trace:
 
 
 class _Parameters:
-    """A name or path, and parameters that replace those of the file."""
+    """A name or path, and parameters that override the values of the file."""
 
     __slots__ = ("name", "parameters")
     name: str
@@ -78,9 +78,10 @@ class Model(_Parameters):
 class Program(_Parameters):
     """A program: a launch file whose kernels are executed as machine code (docs/programs.md), with parameters.
 
-    Program("programs/saxpy.toml", n=5000)
+        Program("programs/saxpy.toml", n=5000)
 
-    With skip_matrix_values a run leaves out products of matrices: it takes less time and has the same cycles, and is refused where they depend on a product.
+    With skip_matrix_values a run does not compute matrix products: it takes less time and has the same cycles. It is an error if control flow or
+    addresses depend on a product.
     """
 
     __slots__ = ("arch", "skip_matrix_values")
@@ -100,16 +101,17 @@ class Program(_Parameters):
 
 @dataclass(frozen=True)
 class Applications:
-    """Applications that share the GPU: traces, launch files and kernel models, each as `--app` takes it, with its priority and arrival; or "@MIX".
+    """Applications that share the GPU: traces, launch files and kernel models, each in the syntax of `--app`, with its priority and arrival; or
+    "@MIX".
 
-    Applications(["stream,priority=1", "programs/saxpy.toml,at=2000"])
+        Applications(["stream,priority=1", "programs/saxpy.toml,at=2000"])
     """
 
     apps: Sequence[str]
     once: bool = False
-    """Start no application again when it has ended."""
+    """Run each application once; by default an application restarts when it ends, until all have ended once."""
     alone: bool = False
-    """Run each application alone, too, for STP, ANTT and fairness. Such runs are kept in results/alone and not repeated."""
+    """Also run each application alone, for STP, ANTT and fairness. Such runs are cached in results/alone."""
 
     def _source(self) -> dict[str, Any]:
         return {"applications": {"apps": list(self.apps), "once": self.once, "alone": self.alone}}
@@ -126,9 +128,9 @@ Workload = Trace | Model | Program | Applications
 
 @dataclass(frozen=True)
 class Beside:
-    """In a plan: a workload of the GPU beside applications of the CPU cores, one per core separated by commas, or "@MIX".
+    """In a plan: a workload of the GPU together with applications of the CPU cores, one per core separated by commas, or "@MIX".
 
-    Beside("sgemm", cpu="mcf,lbm")
+        Beside("sgemm", cpu="mcf,lbm")
     """
 
     workload: Workload | str
@@ -136,7 +138,7 @@ class Beside:
 
 
 def _architecture(text: str) -> int:
-    """The number of an architecture: 80 for sm_80."""
+    """Returns the number of an architecture: 80 for sm_80."""
     found = re.fullmatch("sm_([0-9]{2,3})", text)
     if found is None:
         raise _native.UsageError(f"arch is {text!r}; an architecture is written as sm_70")
@@ -144,7 +146,7 @@ def _architecture(text: str) -> int:
 
 
 def as_workload(given: Workload | str) -> Workload:
-    """A workload; a text is a kernel model."""
+    """Returns a workload; a text is a kernel model."""
     if isinstance(given, str):
         return Model(given)
     if isinstance(given, (Trace, Model, Program, Applications)):
@@ -153,10 +155,10 @@ def as_workload(given: Workload | str) -> Workload:
 
 
 def models() -> dict[str, str]:
-    """The built-in kernel models: what each name stands for."""
+    """Returns the built-in kernel models with their descriptions."""
     return dict(_native.models())
 
 
 def policies() -> dict[str, dict[str, Any]]:
-    """The built-in policies: what each does, and its parameters with their meaning."""
+    """Returns the built-in policies with their descriptions, and their parameters with their meanings."""
     return {name: {"help": help_, "parameters": dict(parameters)} for name, help_, parameters in _native.policies()}

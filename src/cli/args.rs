@@ -1,4 +1,4 @@
-//! The command line: every command and option with its help.
+//! The command line: all commands and options with their help.
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -41,17 +41,17 @@ Examples:
 
 `warpshard help COMMAND` describes a command; `warpshard exit-codes` lists the exit codes.";
 
-/// A parallel, deterministic simulator of GPUs and CPU+GPU chips. It reports cycles, stall reasons, memory traffic and energy
-/// of SASS traces and kernel models. Results are the same bytes for any number of threads.
+/// A parallel, deterministic simulator of GPUs and CPU+GPU chips. It reports cycles, stall reasons, memory traffic and energy of SASS
+/// traces and kernel models. Results are byte-identical for any number of threads.
 #[derive(Debug, Parser)]
 #[command(name = "warpshard", bin_name = "warpshard", version = super::version::version(), after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// The command.
+    /// The command to execute.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// A command.
+/// Commands of `warpshard`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Simulate a workload on a machine and write a result folder.
@@ -68,7 +68,7 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Write the results of a run as a page with pictures.
     Report(ReportArgs),
-    /// Show how the results of runs differ.
+    /// Show the differences between the results of runs.
     Compare(CompareArgs),
     /// Summarize and plot the decisions of a run's controllers.
     Timeline(TimelineArgs),
@@ -80,7 +80,7 @@ pub(crate) enum Command {
     Phases(PhasesArgs),
     /// Convert Accel-Sim configuration files to a machine.
     Import(ImportArgs),
-    /// Make a machine of measured microbenchmarks and a base machine.
+    /// Derive a machine from measured microbenchmarks and a base machine.
     Calibrate(CalibrateArgs),
     /// Run a study: an experiment compared with published or measured results.
     Study(StudyArgs),
@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Compile(CompileArgs),
     /// Execute a program without timing; show its results, instructions and accesses.
     Exec(ExecArgs),
-    /// Write what a program executes as an Accel-Sim trace.
+    /// Record the execution of a program as an Accel-Sim trace.
     Record(RecordArgs),
     /// Simulate one CPU core with a memory.
     Cpu(CpuArgs),
@@ -98,7 +98,7 @@ pub(crate) enum Command {
     Noc(NocArgs),
     /// Simulate one DRAM channel alone under synthetic load.
     Dram(DramArgs),
-    /// Print the completions of a shell.
+    /// Print the completion script of a shell.
     Completions(CompletionsArgs),
     /// Write man pages of all commands.
     Man(ManArgs),
@@ -133,17 +133,17 @@ pub(crate) struct RunArgs {
     /// Built-in kernel model, or model file (.toml) [default: gemm_tiled].
     #[arg(long, value_name = "NAME|FILE", help_heading = "Simulation")]
     pub workload: Option<String>,
-    /// CUDA sources (.cu), of which --entry is run, or a launch file (.toml): short for --program.
+    /// CUDA sources (.cu), whose kernel --entry is run, or a launch file (.toml), as with --program.
     #[arg(value_name = "FILE", conflicts_with_all = ["workload", "trace", "program", "app"])]
     pub files: Vec<PathBuf>,
-    /// How a kernel of a CUDA source is launched.
+    /// Launch options of a kernel in a CUDA source.
     #[command(flatten)]
     pub launch: LaunchArgs,
-    /// The program.
+    /// Program of the run.
     #[command(flatten)]
     pub code: CodeArgs,
-    /// An application among several that share the GPU: a trace, a launch file or a kernel model, with trace:, program: or model:
-    /// before it where that is not clear, and its priority and the core cycle of its arrival after it; or @FILE, a mix of applications (docs/sharing.md). Repeatable.
+    /// An application that shares the GPU with others: a trace, a launch file or a kernel model (prefix trace:, program: or model: if
+    /// ambiguous), with its priority and the core cycle of its arrival; or @FILE, a mix of applications (docs/sharing.md). Repeatable.
     #[arg(
         long,
         value_name = "NAME[,priority=N][,at=N]|@FILE",
@@ -151,34 +151,32 @@ pub(crate) struct RunArgs {
         help_heading = "Simulation"
     )]
     pub app: Vec<String>,
-    /// Start no application again: without it each is started again when it ends, until all have ended once.
+    /// Run each application once; by default an application restarts when it ends, until all have ended once.
     #[arg(long, requires = "app", help_heading = "Simulation")]
     pub once: bool,
-    /// Run each application alone, too, and report STP, ANTT and fairness. Such runs are kept in results/alone and not repeated.
+    /// Also run each application alone, and report STP, ANTT and fairness. Such runs are cached in results/alone.
     #[arg(long, requires = "app", help_heading = "Simulation")]
     pub alone: bool,
-    /// Architecture whose listing of the program is run [default: the first].
+    /// Architecture of the program's listing to run [default: the first].
     #[arg(long, value_name = "sm_70", value_parser = architecture, help_heading = "Simulation")]
     pub arch: Option<u32>,
-    /// Simulate only these kernels: numbers in the trace ("1-4,7", "3-"), or a regular expression for names.
+    /// Simulate only these kernels: numbers in the trace ("1-4,7", "3-"), or a regular expression that matches names.
     #[arg(long, value_name = "RANGE|REGEX", help_heading = "Simulation")]
     pub kernels: Option<String>,
-    /// Simulate only kernels whose names, mangled or as in their source, match this regular expression.
+    /// Simulate only kernels whose mangled or source name matches this regular expression.
     #[arg(long, value_name = "REGEX", conflicts_with = "app", help_heading = "Simulation")]
     pub only: Option<String>,
-    /// Leave out the first N launches, of those that --kernels and --only select.
+    /// Skip the first N of the launches that --kernels and --only select.
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "app", help_heading = "Simulation")]
     pub skip: usize,
-    /// Override a value of the machine, or with workload.KEY a parameter of the kernel model. Repeatable. `warpshard show`
-    /// lists the keys.
+    /// Override a value of the machine, or with workload.KEY a parameter of the kernel model. Repeatable. `warpshard show` lists the keys.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Simulation")]
     pub set: Vec<(String, String)>,
-    /// Clock of the SMs, such as "1755 MHz": short for --set clocks.core=FREQUENCY. "auto" simulates once at the machine's clock, then at the one
-    /// that its table (clocks.tensor_load) has for the use of the matrix units.
+    /// Clock of the SMs, such as "1755 MHz": short for --set clocks.core=FREQUENCY. "auto" simulates once at the machine's clock to measure
+    /// the load of the matrix units, then at the clock that the machine's table (clocks.tensor_load) gives for this load.
     #[arg(long, value_name = "FREQUENCY", help_heading = "Simulation")]
     pub clock: Option<String>,
-    /// Attach a controller, with parameters after a colon. Repeatable. `warpshard list policies` lists controllers and
-    /// parameters.
+    /// Attach a controller, with parameters after a colon. Repeatable. `warpshard list policies` lists controllers and their parameters.
     #[arg(long, value_name = "NAME[:KEY=VALUE,..]", help_heading = "Simulation")]
     pub policy: Vec<String>,
     /// Applications of the CPU cores, one per core from core 0: built-in profiles, profile files (.toml) or Ramulator traces;
@@ -191,16 +189,16 @@ pub(crate) struct RunArgs {
     /// Measured instructions of each CPU core. The core keeps running after them.
     #[arg(long, value_name = "N", default_value = "4500000", requires = "cpu", help_heading = "Simulation")]
     pub cpu_measure: NonZeroU64,
-    /// Start kernels at once instead of after the warm-up of the CPU cores.
+    /// Start kernels at cycle 0 instead of after the warm-up of the CPU cores.
     #[arg(long, requires = "cpu", help_heading = "Simulation")]
     pub gpu_first: bool,
-    /// When the run ends.
+    /// Event that ends the run.
     #[arg(long, value_enum, default_value = "both", requires = "cpu", help_heading = "Simulation")]
     pub until: Until,
     /// Seed for random numbers of kernel models and CPU profiles.
     #[arg(long, value_name = "S", default_value_t = 1, help_heading = "Simulation")]
     pub seed: u64,
-    /// Accept traces with minor errors: each repair is counted in a note.
+    /// Accept traces with minor errors; a note counts each repair.
     #[arg(long, help_heading = "Simulation")]
     pub lenient: bool,
 
@@ -213,75 +211,74 @@ pub(crate) struct RunArgs {
     /// Record counters every N core cycles in intervals.csv.
     #[arg(long, value_name = "N", help_heading = "Length and recording")]
     pub interval: Option<NonZeroU64>,
-    /// Whether the run is sampled.
+    /// Options of sampled runs.
     #[command(flatten)]
     pub sampling: SamplingArgs,
 
-    /// Write a trace of the run in simulated time for the Perfetto viewer (ui.perfetto.dev): kernels, decisions, counters of --interval, the
-    /// CTAs of all SMs, the states of warps, bulk copies and barriers in shared memory, and the rows of DRAM banks.
+    /// Write a trace of the run in simulated time for the Perfetto viewer (ui.perfetto.dev): kernels, decisions, counters of --interval,
+    /// the CTAs of all SMs, the states of warps, bulk copies and barriers in shared memory, and the rows of DRAM banks.
     #[arg(long, value_name = "FILE", help_heading = "Length and recording")]
     pub perfetto: Option<PathBuf>,
     /// SMs whose warps are in the trace: numbers such as "0-3,7", "all" or "none".
     #[arg(long, value_name = "LIST", default_value = "0", requires = "perfetto", help_heading = "Length and recording")]
     pub perfetto_sms: Numbers,
-    /// Memory partitions whose DRAM banks are in the trace, in the same way.
+    /// Memory partitions whose DRAM banks are in the trace: numbers such as "0-3,7", "all" or "none".
     #[arg(long, value_name = "LIST", default_value = "0", requires = "perfetto", help_heading = "Length and recording")]
     pub perfetto_channels: Numbers,
-    /// First core cycle of which CTAs, warps and banks are in the trace.
+    /// First core cycle for which the trace has CTAs, warps and banks.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "perfetto", help_heading = "Length and recording")]
     pub perfetto_from: u64,
-    /// Events of each kind and unit in the trace, at most; those beyond are left out.
+    /// Maximum number of events of each kind and unit in the trace; later events are left out.
     #[arg(long, value_name = "N", default_value = "200000", requires = "perfetto", help_heading = "Length and recording")]
     pub perfetto_events: NonZeroUsize,
 
-    /// Worker threads [default and maximum: all cores that this process may use]. Fewer are active while that is faster. Results
-    /// do not depend on it.
+    /// Worker threads [default and maximum: all cores that this process may use]. Fewer threads are active while that is faster. Results do
+    /// not depend on the number.
     #[arg(long, value_name = "N", help_heading = "Execution")]
     pub threads: Option<NonZeroU32>,
-    /// Core cycles between two barriers of the worker threads; "auto" chooses from the lookahead of the machine. Results do not
+    /// Core cycles between two barriers of the worker threads; "auto" derives the number from the lookahead of the machine. Results do not
     /// depend on it unless --relaxed is given.
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = epoch, help_heading = "Execution")]
     pub epoch: Epoch,
-    /// Allow epochs longer than the lookahead. Results are then approximate and marked so.
+    /// Allow epochs longer than the lookahead. Results are then approximate and marked as such.
     #[arg(long, requires = "epoch", help_heading = "Execution")]
     pub relaxed: bool,
     /// Pin each worker thread to a core.
     #[arg(long, help_heading = "Execution")]
     pub pin: bool,
-    /// Simulate together with the other processes that mpirun or srun started, each with --threads threads; the first writes the
-    /// results, which do not depend on it. Needs a build with MPI (docs/ranks.md).
+    /// Simulate together with the other processes that mpirun or srun started, each with --threads threads; rank 0 writes the results,
+    /// which do not depend on the number of ranks. Needs a build with MPI (docs/ranks.md).
     #[arg(long, conflicts_with_all = ["alone", "monitor", "perfetto"], help_heading = "Execution")]
     pub mpi: bool,
 
-    /// Serve a page that shows the run in progress, with a button that pauses it, at this port of the loopback address, or of another
-    /// address. The run prints the address of the page, with a random token. Results do not depend on it.
+    /// Serve a page that shows the run in progress and can pause it, at this port of the loopback address or at another address. The run
+    /// prints the address of the page with a random token. Results do not depend on the monitor.
     #[arg(long, value_name = "[ADDRESS:]PORT", help_heading = "Execution")]
     pub monitor: Option<MonitorAddress>,
-    /// File with the token that the page asks for, in place of a random one; required for other addresses than loopback.
+    /// File with the token that the page requires, instead of a random token; required for addresses other than loopback.
     #[arg(long, value_name = "FILE", requires = "monitor", help_heading = "Execution")]
     pub monitor_token_file: Option<PathBuf>,
 
-    /// Save the state of the run every N core cycles in DIR.checkpoint, next to the result folder --out DIR, so that a run that was killed can go
-    /// on with --resume; the file is removed when the run is complete. Results do not depend on it.
+    /// Save the state of the run every N core cycles in DIR.checkpoint, next to the result folder --out DIR, so that --resume can continue
+    /// a run that was killed; the file is removed when the run is complete. Results do not depend on checkpoints.
     #[arg(long, value_name = "N", requires = "out", conflicts_with = "perfetto", help_heading = "Execution")]
     pub checkpoint_every: Option<NonZeroU64>,
-    /// Go on from a checkpoint, with the options of the run that wrote it. Threads, ranks, epoch, folders and --max-cycles may be others.
+    /// Continue from a checkpoint, with the options of the run that wrote it. Threads, ranks, epoch, folders and --max-cycles may differ.
     #[arg(long, value_name = "FILE", conflicts_with = "perfetto", help_heading = "Execution")]
     pub resume: Option<PathBuf>,
 
-    /// Result folder [default: results/MACHINE-WORKLOAD-OPTIONS-N with the first free N; OPTIONS are those that change
-    /// results].
+    /// Result folder [default: results/MACHINE-WORKLOAD-OPTIONS-N with the first free N; OPTIONS are the options that change results].
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     pub out: Option<PathBuf>,
-    /// Write into --out even if it contains other files, which are kept, or the results of another experiment, which are replaced.
+    /// Write into --out even if it contains other files, which are kept, or results of another experiment, which are replaced.
     #[arg(long, requires = "out", help_heading = "Results")]
     pub force: bool,
-    /// Also write the tables of kernels and intervals as Parquet; needs a program built with the feature parquet.
+    /// Also write the tables of kernels and intervals as Parquet; needs a build with the feature parquet.
     #[arg(long, help_heading = "Results")]
     pub parquet: bool,
 }
 
-/// The end of a run with CPU cores.
+/// Events that end a run with CPU cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Until {
     /// Every kernel has ended and every CPU core is measured.
@@ -293,7 +290,7 @@ pub(crate) enum Until {
 }
 
 impl RunArgs {
-    /// What the options ask for.
+    /// Returns the request that corresponds to the options.
     pub(crate) fn request(&self) -> Request {
         let apps = (!self.app.is_empty()).then(|| Source::Applications { apps: self.app.clone(), once: self.once, alone: self.alone });
         let trace = self.trace.clone().map(Source::Trace);
@@ -349,7 +346,7 @@ impl RunArgs {
 /// Options of `generate`.
 #[derive(Args, Debug)]
 pub(crate) struct GenerateArgs {
-    /// Synthetic kernel; `warpshard list synthetic` names them.
+    /// Synthetic kernel; `warpshard list synthetic` lists all.
     pub name: String,
     /// Folder of the trace, new or empty.
     #[arg(long, value_name = "DIR")]
@@ -381,13 +378,13 @@ pub(crate) struct CheckArgs {
     /// Accept traces with minor errors, as `run --lenient` does.
     #[arg(long)]
     pub lenient: bool,
-    /// Also say whether the GPU of this machine executes the code of traces and programs.
+    /// Also report if the GPU of this machine can execute the code of traces and programs.
     #[arg(long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
 }
 
 const STUDY_HELP: &str = "\
-A study takes the options that concern it and refuses the others. Studies of kernels show a --policy or --order as one more column.
+A study accepts the options that apply to it and rejects others. Studies of kernels show a --policy or --order as an additional column.
 
 Examples:
   warpshard list studies
@@ -399,57 +396,57 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = STUDY_HELP)]
 pub(crate) struct StudyArgs {
-    /// Which study; `warpshard list studies` describes them.
+    /// Study to run; `warpshard list studies` describes all.
     #[arg(value_parser = PossibleValuesParser::new(crate::studies().into_iter().map(|study| PossibleValue::new(study.name).help(study.summary))))]
     pub name: String,
-    /// A controller, as in `run`: studies of kernels show it as one more column; may be given several times.
+    /// A controller, as in `run`: studies of kernels show it as an additional column. Repeatable.
     #[arg(long, value_name = "NAME[:KEY=VALUE,..]")]
     pub policy: Vec<String>,
-    /// A warp order, a value of gpu.sm.order: studies of kernels show it as one more column.
+    /// A warp order, a value of gpu.sm.order: studies of kernels show it as an additional column.
     #[arg(long, value_name = "ORDER")]
     pub order: Option<String>,
-    /// The reference's configuration whose results are compared with [default: the one that the machine was imported from, SM7_QV100
-    /// for others].
+    /// Configuration of the reference simulator to compare with [default: the configuration from which the machine was imported, otherwise
+    /// SM7_QV100].
     #[arg(long, value_name = "NAME")]
     pub configuration: Option<String>,
     /// Short runs, the default.
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
-    /// Long runs: five times as long, whole grids, or all pairs at the paper's lengths.
+    /// Long runs: five times the length, whole grids, or all pairs at the paper's lengths.
     #[arg(long)]
     pub full: bool,
-    /// Only kernels whose name contains this.
+    /// Only kernels whose name contains this text.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
-    /// Instructions of each CPU core before it is measured, with memory-heavy applications.
+    /// Warm-up instructions of each CPU core before the measurement, with memory-heavy applications.
     #[arg(long, value_name = "N")]
     pub cpu_warm: Option<NonZeroU64>,
     /// Measured instructions of each CPU core, with memory-heavy applications.
     #[arg(long, value_name = "N")]
     pub cpu_measure: Option<NonZeroU64>,
-    /// Core cycles after which a run with CPU cores is cut, even when its slowest CPU core has not reached its count.
+    /// Maximum core cycles of a run with CPU cores, even if its slowest CPU core has not reached its instruction count.
     #[arg(long, value_name = "N")]
     pub longest: Option<NonZeroU64>,
-    /// Lengths of the runs relative to the paper's [default: 0.1, with --full 1].
+    /// Lengths of the runs relative to the paper's lengths [default: 0.1, with --full 1].
     #[arg(long, value_name = "F", value_parser = scale)]
     pub scale: Option<f64>,
-    /// A tenth of the paper's lengths, also with --full.
+    /// Use a tenth of the paper's lengths, even with --full.
     #[arg(long, conflicts_with = "scale")]
     pub tenth: bool,
-    /// Only pairs with these numbers; parts that were run with different --cache folders are combined by copying the files of these
-    /// into one.
+    /// Only pairs with these numbers; to combine parts that were run with different --cache folders, copy the files of these folders into
+    /// one.
     #[arg(long, value_name = "A..B,C,..", value_delimiter = ',', value_parser = number_range)]
     pub pairs: Vec<(usize, usize)>,
     /// Core cycles of runs without CPU cores.
     #[arg(long, value_name = "N")]
     pub gpu_cycles: Option<NonZeroU64>,
-    /// A built-in kernel model, a .toml file, or a trace.
+    /// A built-in kernel model, a model file (.toml), or a trace.
     #[arg(long, value_name = "NAME|FILE|DIR")]
     pub workload: Option<String>,
-    /// Core cycles of a run; to the end of the workload when not given.
+    /// Core cycles of a run [default: until the workload ends].
     #[arg(long, value_name = "N")]
     pub cycles: Option<NonZeroU64>,
-    /// Traces and machine.
+    /// Options of the traces and the machine.
     #[command(flatten)]
     pub traces: TraceSetArgs,
 }
@@ -457,18 +454,18 @@ pub(crate) struct StudyArgs {
 /// Options of `list`.
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
-    /// What to list [default: everything but counters].
+    /// List to print [default: all but counters].
     pub what: Option<ListWhat>,
 }
 
-/// What can be listed.
+/// Lists that `list` can print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListWhat {
-    /// Machines.
+    /// Built-in machines.
     Machines,
-    /// Kernel models.
+    /// Built-in kernel models.
     Workloads,
-    /// Synthetic kernels, as `warpshard generate` writes them.
+    /// Synthetic kernels of `warpshard generate`.
     Synthetic,
     /// Controllers, with their parameters.
     Policies,
@@ -476,7 +473,7 @@ pub(crate) enum ListWhat {
     Profiles,
     /// Mixes of CPU applications.
     Mixes,
-    /// Experiments compared with published or measured results.
+    /// Studies: experiments compared with published or measured results.
     Studies,
     /// Counters of the results, with units and meanings.
     Counters,
@@ -495,7 +492,7 @@ pub(crate) struct ShowArgs {
     pub set: Vec<(String, String)>,
 }
 
-/// What can be shown.
+/// Kinds of objects that `show` can print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShowWhat {
     /// A machine with all its values and their origins.
@@ -521,16 +518,16 @@ Examples:
 pub(crate) struct ConvertArgs {
     /// Text trace (kernelslist.g, its folder, or a .traceg file) to convert to native, or native file to convert to text.
     pub input: PathBuf,
-    /// Native file to write (.wst by convention), or folder for the text; for a native file made of a single .traceg file, that
-    /// file.
+    /// Native file to write (.wst by convention), or folder for the text; if the native file holds a single .traceg file, the .traceg file
+    /// to write.
     pub output: PathBuf,
-    /// Output format [default: the one that the input does not have].
+    /// Output format [default: text for native input, native for text input].
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<TraceFormat>,
-    /// Compression. Native: zstd or none [default: zstd]. Text: none [default: as in the original files].
+    /// Compression. Native: zstd or none [default: zstd]. Text: none [default: the compression of the original files].
     #[arg(long, value_name = "HOW")]
     pub compress: Option<Compression>,
-    /// Replace the output file, or files of the same names in the output folder.
+    /// Replace the output file, or files with the same names in the output folder.
     #[arg(long)]
     pub force: bool,
     /// Accept traces with minor errors, as `run --lenient` does.
@@ -538,7 +535,7 @@ pub(crate) struct ConvertArgs {
     pub lenient: bool,
 }
 
-/// A format of traces.
+/// Formats of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TraceFormat {
     /// The native format of warpshard.
@@ -547,7 +544,7 @@ pub(crate) enum TraceFormat {
     Text,
 }
 
-/// A compression.
+/// Compressions of converted traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Compression {
     /// Zstandard.
@@ -559,7 +556,7 @@ pub(crate) enum Compression {
 /// Options of `trace`.
 #[derive(Args, Debug)]
 pub(crate) struct TraceArgs {
-    /// Built-in kernel model or model file (.toml) to write as a trace; or without --out, a trace whose sizes to show.
+    /// Built-in kernel model or model file (.toml) to write as a trace; without --out, a trace whose sizes are shown.
     #[arg(value_name = "NAME|FILE")]
     pub workload: String,
     /// Folder to write, new or empty; with --native, file to write.
@@ -591,13 +588,13 @@ pub(crate) struct PhasesArgs {
     /// Built-in kernel model, model file (.toml), or trace (kernelslist.g or native).
     #[arg(value_name = "NAME|FILE|KERNELSLIST")]
     pub workload: String,
-    /// Machine whose latencies are used [default: those of GPGPU-Sim's Fermi by operation].
+    /// Machine whose latencies are used [default: the latencies by operation of GPGPU-Sim's Fermi].
     #[arg(long, value_name = "NAME|FILE")]
     pub machine: Option<String>,
-    /// Only accesses to global and local memory end a phase.
+    /// End phases only at accesses to global and local memory.
     #[arg(long)]
     pub device_memory: bool,
-    /// Only these kernels: numbers ("1-4,7", "3-"), or a regular expression for names.
+    /// Only these kernels: numbers ("1-4,7", "3-"), or a regular expression that matches names.
     #[arg(long, value_name = "RANGE|REGEX")]
     pub kernels: Option<String>,
     /// Omit the listings of instructions.
@@ -617,12 +614,12 @@ pub(crate) struct PhasesArgs {
     pub lenient: bool,
 }
 
-/// The length of an epoch.
+/// The length of an epoch (`--epoch`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Epoch {
-    /// The lookahead of the machine, or twice that where halves of the machine are stepped in turn.
+    /// The lookahead of the machine, or twice the lookahead if halves of the machine are stepped in turn.
     Auto,
-    /// This many core cycles.
+    /// A fixed number of core cycles.
     Cycles(NonZeroU64),
 }
 
@@ -674,7 +671,7 @@ mod tests {
     }
 
     #[test]
-    fn without_options_run_means_the_embedded_default() {
+    fn run_defaults_to_a_v100_and_auto_epoch() {
         let args = run(&[]).unwrap();
         assert_eq!((args.machine.as_str(), args.trace, args.workload, args.epoch), ("v100", None, None, Epoch::Auto));
     }
@@ -686,7 +683,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_no_epoch_no_interval_and_no_number_of_threads() {
+    fn zero_is_rejected_for_epoch_interval_and_threads() {
         for option in ["--epoch", "--interval", "--threads", "--max-cycles"] {
             assert!(run(&[option, "0"]).is_err(), "{option}");
             assert!(run(&[option, "7"]).is_ok(), "{option}");
@@ -694,7 +691,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_and_a_model_contradict_each_other() {
+    fn trace_and_workload_conflict() {
         assert!(run(&["--trace", "a", "--workload", "b"]).is_err());
     }
 }

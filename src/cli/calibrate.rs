@@ -1,4 +1,4 @@
-//! `warpshard calibrate`: a machine made of measured microbenchmarks.
+//! `warpshard calibrate`: derives a machine from measured microbenchmarks.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -12,10 +12,10 @@ use super::failure::Failure;
 use super::output;
 use crate::catalogue;
 
-/// Writes the machine and prints what each rule gave.
+/// Writes the machine and prints the values that each rule derived.
 ///
 /// # Errors
-/// When the measurements or the base are wrong, a derived value is refused, or the file exists or cannot be written.
+/// Fails if the measurements or the base are invalid, a derived value is rejected, or the file exists or cannot be written.
 pub(super) fn calibrate(args: &CalibrateArgs) -> Result<Exit, Failure> {
     let measurements = Measurements::read(&args.measurements).map_err(|error| Failure::new(Exit::Workload, error))?;
     if args.out.exists() {

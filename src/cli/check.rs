@@ -6,9 +6,9 @@ use warpshard_config::Machine;
 use warpshard_model::Model;
 use warpshard_program::Program;
 use warpshard_report::text::{counted, printable, si};
-use warpshard_run::{Exit, listing_for, of_code, refuse};
+use warpshard_run::{Exit, check_code, code_notes, listing_for};
 use warpshard_trace::TraceOptions;
-use warpshard_workload::{Code, OpClass, Units};
+use warpshard_workload::{AsyncOpCounts, Code, OpClass};
 
 use super::args::CheckArgs;
 use super::failure::Failure;
@@ -23,10 +23,10 @@ enum Kind {
     Trace,
 }
 
-/// Checks every file and prints its contents in one line, or its errors. The exit code is that of the first invalid file.
+/// Checks every file and prints its contents in one line, or its errors. Returns the exit code of the first invalid file.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// Fails if standard output cannot be written.
 pub(super) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let machine = args.machine.as_deref().map(|name| crate::catalogue().machine(name, &[])).transpose();
     let machine = machine.map_err(|errors| Failure::new(Exit::Config, errors))?.map(|loaded| loaded.machine);
@@ -43,12 +43,12 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// What is said of code on a machine, a line each.
-fn fits(machine: Option<&Machine>, code: Code, what: &str) -> Result<String, Failure> {
+/// Returns the notes about the execution of code on a machine, one per line.
+fn execution_notes(machine: Option<&Machine>, code: Code, what: &str) -> Result<String, Failure> {
     let Some(machine) = machine else { return Ok(String::new()) };
     let capability = machine.gpu.compute_capability;
-    refuse(capability, code, what, &machine.name)?;
-    Ok(of_code(capability, code).iter().map(|note| format!("\n  note: on {}: {note}", machine.name)).collect())
+    check_code(capability, code, what, &machine.name)?;
+    Ok(code_notes(capability, code).iter().map(|note| format!("\n  note: on {}: {note}", machine.name)).collect())
 }
 
 fn check_file(file: &Path, lenient: bool, machine: Option<&Machine>) -> Result<String, Failure> {
@@ -81,17 +81,17 @@ fn check_file(file: &Path, lenient: bool, machine: Option<&Machine>) -> Result<S
         Kind::Program => {
             let report = Program::check_file(file).map_err(|error| Failure::new(Exit::Workload, error))?;
             let archs: Vec<String> = report.archs.iter().map(|arch| format!("sm_{arch}")).collect();
-            let fits = match machine {
+            let execution_notes = match machine {
                 Some(on) => {
                     let program =
                         Program::load(file, listing_for(on, &report.archs), &[]).map_err(|error| Failure::new(Exit::Workload, error))?;
                     format!("\n  on {}: the listing for sm_{}", on.name, program.arch)
-                        + &fits(machine, program.code(), &printable(&report.name))?
+                        + &execution_notes(machine, program.code(), &printable(&report.name))?
                 }
                 None => String::new(),
             };
             Ok(format!(
-                "a program: {} for {}, {}, {} of {}B{fits}",
+                "a program: {} for {}, {}, {} of {}B{execution_notes}",
                 printable(&report.name),
                 archs.join(", "),
                 counted(report.launches, "launch"),
@@ -133,12 +133,12 @@ fn check_file(file: &Path, lenient: bool, machine: Option<&Machine>) -> Result<S
                     arch: kernel.binary_version,
                     tensor: kernel.classes[OpClass::Tensor as usize] > 0,
                     copies: false,
-                    beside: Units::default(),
+                    async_counts: AsyncOpCounts::default(),
                 };
-                let fits = fits(machine, code, &format!("kernel `{}`", printable(&kernel.info.name)))?;
-                if !said.contains(&fits) {
-                    text.push_str(&fits);
-                    said.push(fits);
+                let execution_notes = execution_notes(machine, code, &format!("kernel `{}`", printable(&kernel.info.name)))?;
+                if !said.contains(&execution_notes) {
+                    text.push_str(&execution_notes);
+                    said.push(execution_notes);
                 }
             }
             for (note, times) in &report.notes {
@@ -149,14 +149,14 @@ fn check_file(file: &Path, lenient: bool, machine: Option<&Machine>) -> Result<S
     }
 }
 
-/// The file as a path that is not taken for the name of a machine.
+/// Returns the file as a path that cannot be mistaken for the name of a machine.
 fn as_path(file: &Path) -> String {
     let text = file.display().to_string();
     if text.contains('/') { text } else { format!("./{text}") }
 }
 
-/// TOML files with modules or launches are programs, others with kernels, parameters or buffers models, and all others machines. Files
-/// called `.sass` are listings, and all others traces.
+/// Returns the kind of a file. A TOML file with modules or launches is a program, one with kernels, parameters or buffers is a model, and
+/// any other TOML file is a machine. A file with the extension `.sass` is a listing, and any other file is a trace.
 fn kind(file: &Path) -> Result<Kind, Failure> {
     if file.extension().is_some_and(|extension| extension == "sass") {
         return Ok(Kind::Listing);
@@ -166,7 +166,7 @@ fn kind(file: &Path) -> Result<Kind, Failure> {
     }
     let text = warpshard_config::input::read_text(file)
         .map_err(|error| Failure::new(Exit::Config, format!("cannot read {}: {error}", file.display())))?;
-    // A file with a syntax error is what the head of a table says.
+    // The table headers decide the kind of a file with a syntax error.
     let (program, model) = match text.parse::<toml::Table>() {
         Ok(table) => {
             let has = |keys: &[&str]| keys.iter().any(|key| table.contains_key(*key));

@@ -1,11 +1,11 @@
-//! `warpshard compare`: runs side by side, or a run beside a profile of Nsight Compute.
+//! `warpshard compare`: compares runs, or a run with a profile of Nsight Compute.
 
 use std::path::Path;
 
 use warpshard_report::json::escape_controls;
 use warpshard_report::text::counted;
 use warpshard_run::Exit;
-use warpshard_view::compare::ncu::{Beside, Profile, ProfileError};
+use warpshard_view::compare::ncu::{LaunchComparison, Profile, ProfileError};
 use warpshard_view::compare::{Comparison, Exceeded, Limit};
 use warpshard_view::{ReadError, RunFolder};
 
@@ -13,8 +13,8 @@ use super::args::CompareArgs;
 use super::failure::Failure;
 use super::output;
 
-/// Headline numbers beyond the limit that are listed.
-const LISTED: usize = 20;
+/// Maximum number of headline numbers beyond the limit that are listed.
+const MAX_LISTED: usize = 20;
 
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
@@ -29,17 +29,18 @@ impl From<ProfileError> for Failure {
 }
 
 /// Compares a run with a profile and prints both, launch by launch.
-fn beside(args: &CompareArgs, run: &Path, profile: &Path) -> Result<Exit, Failure> {
+fn compare_with_profile(args: &CompareArgs, run: &Path, profile: &Path) -> Result<Exit, Failure> {
     if args.fail_above.is_some() || args.html.is_some() {
-        let what = "--fail-above and --html compare runs; a run beside a profile is printed, or written with --json";
+        let what = "--fail-above and --html compare runs; a comparison with a profile is printed, or written with --json";
         return Err(Failure::new(Exit::Usage, what.to_owned()));
     }
     let (run, profile) = (RunFolder::read(run)?, Profile::read(profile, &args.conditions)?);
-    let beside = Beside::of(&run, &profile);
+    let beside = LaunchComparison::of(&run, &profile);
     if beside.launches.is_empty() {
         let of_run: Vec<&str> = run.stats.kernels().iter().filter_map(|kernel| kernel.get("name")?.as_str()).take(4).collect();
         let (name, first) = (&profile.name, &profile.launches[0].kernel);
-        let what = format!("{name}: no launch is one of the run's; the profile begins with `{first}`, the run with {}", of_run.join(", "));
+        let what =
+            format!("{name}: no launch matches a launch of the run; the profile begins with `{first}`, the run with {}", of_run.join(", "));
         return Err(Failure::new(Exit::Usage, what));
     }
     let printed_json = args.json.as_deref() == Some(Path::new("-"));
@@ -54,21 +55,18 @@ fn beside(args: &CompareArgs, run: &Path, profile: &Path) -> Result<Exit, Failur
     Ok(Exit::Ok)
 }
 
-/// Compares the result folders and prints how they differ.
+/// Compares the result folders and prints their differences.
 ///
 /// # Errors
-/// When a folder has no valid results, or a file cannot be written.
+/// Fails if a folder has no valid results, or a file cannot be written.
 pub(super) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     if let [run, profile] = args.runs.as_slice()
         && profile.extension().is_some_and(|end| end == "csv")
     {
-        return beside(args, run, profile);
+        return compare_with_profile(args, run, profile);
     }
     if !args.conditions.is_empty() {
-        return Err(Failure::new(
-            Exit::Usage,
-            "--where chooses rows of Nsight Compute's file, and none ending in .csv is given".to_owned(),
-        ));
+        return Err(Failure::new(Exit::Usage, "--where selects rows of Nsight Compute's file, but no .csv file is given".to_owned()));
     }
     let runs = args.runs.iter().map(|path| RunFolder::read(path)).collect::<Result<Vec<_>, _>>()?;
     let comparison = Comparison::of(&runs);
@@ -84,19 +82,19 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     if !printed_json {
         output::print_styled(&comparison.text(args.all, output::stdout_style()))?;
     }
-    Ok(args.fail_above.map_or(Exit::Ok, |limit| judge(&comparison.exceeding(limit), limit)))
+    Ok(args.fail_above.map_or(Exit::Ok, |limit| report_exceeding(&comparison.exceeding(limit), limit)))
 }
 
-/// Lists what exceeds the limit on standard error.
-fn judge(exceeding: &[Exceeded], limit: Limit) -> Exit {
+/// Lists the headline numbers that exceed the limit on standard error.
+fn report_exceeding(exceeding: &[Exceeded], limit: Limit) -> Exit {
     if exceeding.is_empty() {
         return Exit::Ok;
     }
     let of = counted(exceeding.len() as u64, "headline number");
     output::warn(&format!("changed by more than {limit}: {of}"));
-    exceeding.iter().take(LISTED).for_each(|one| output::warn(&format!("  {one}")));
-    if exceeding.len() > LISTED {
-        output::warn(&format!("  and {} more", exceeding.len() - LISTED));
+    exceeding.iter().take(MAX_LISTED).for_each(|one| output::warn(&format!("  {one}")));
+    if exceeding.len() > MAX_LISTED {
+        output::warn(&format!("  and {} more", exceeding.len() - MAX_LISTED));
     }
     Exit::Negative
 }

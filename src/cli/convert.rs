@@ -1,7 +1,6 @@
-//! `warpshard convert`: text traces to the native format and back.
+//! `warpshard convert`: converts text traces to the native format and back.
 //!
-//! Output is written to a temporary folder next to its destination and renamed at the end, so that it is complete or not
-//! there.
+//! Output is written to a temporary folder next to its destination and renamed at the end, so that an incomplete output never appears.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
@@ -22,7 +21,7 @@ use super::{interrupt, output};
 /// Converts a trace.
 ///
 /// # Errors
-/// When options conflict with the input, the input is invalid, or the output exists or cannot be written.
+/// Fails if options conflict with the input, the input is invalid, or the output exists or cannot be written.
 pub(super) fn convert(args: &ConvertArgs) -> Result<Exit, Failure> {
     let input = args.input.display();
     let to_text = trace_is_native(&args.input);
@@ -37,14 +36,14 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<Exit, Failure> {
     }
     let stop = StopFlag::new();
     let asked = stop.clone();
-    interrupt::install_patient(move || asked.request());
+    interrupt::install_repeated(move || asked.request());
     let watch = Watch::start(stop);
     let done = if to_text { text(args, &watch)? } else { native(args, &watch)? };
     drop(watch);
     output::print(&report(&done, &args.output)).map(|()| Exit::Ok)
 }
 
-/// The result, in two lines.
+/// Formats the result of a conversion in two lines.
 fn report(done: &Converted, out: &Path) -> String {
     let per = |bytes: u64| bytes as f64 / done.warp_instructions.max(1) as f64;
     format!(
@@ -68,10 +67,10 @@ fn native(args: &ConvertArgs, watch: &Watch) -> Result<Converted, Failure> {
     native_file(&args.input, &args.output, compress, args.force, &options, &mut |progress| watch.update(progress))
 }
 
-/// Writes the text trace at `input` as the native file `output`, which appears when it is complete.
+/// Writes the text trace at `input` as the native file `output`, which appears only when it is complete.
 ///
 /// # Errors
-/// As [`convert`].
+/// Fails as [`convert`] does.
 pub(super) fn native_file(
     input: &Path,
     output: &Path,
@@ -91,7 +90,7 @@ pub(super) fn native_file(
     if force {
         fs::rename(&partial, output).map_err(unwritable)?;
     } else {
-        // A link, unlike a renaming, never replaces a file that was made meanwhile; some file systems have no links.
+        // Unlike a rename, a hard link never replaces a file that was created meanwhile; some file systems have no hard links.
         fs::hard_link(&partial, output)
             .or_else(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => Err(error),
@@ -102,7 +101,7 @@ pub(super) fn native_file(
     Ok(done)
 }
 
-/// Writes the folder of text, or the file of a single kernel.
+/// Writes the text folder, or the file of a single kernel.
 fn text(args: &ConvertArgs, watch: &Watch) -> Result<Converted, Failure> {
     let out = &args.output;
     let unwritable = |error: io::Error| cannot_write(out, &error);
@@ -124,7 +123,7 @@ fn text(args: &ConvertArgs, watch: &Watch) -> Result<Converted, Failure> {
     Ok(done)
 }
 
-/// Moves the files of a folder into another, where they replace files of the same names.
+/// Moves the files of a folder into another folder, where they replace files with the same names.
 fn replace(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -150,7 +149,7 @@ fn refuse_existing(out: &Path, force: bool) -> Result<(), Failure> {
     Err(Failure::new(Exit::Output, format!("{} already exists; choose another name, or replace it with --force", out.display())))
 }
 
-/// The folder of `out`, which is created where it does not exist.
+/// Returns the parent folder of `out` and creates it if it does not exist.
 fn parent(out: &Path) -> Result<PathBuf, Failure> {
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(|error| cannot_write(out, &error))?;
@@ -170,7 +169,7 @@ fn failure(error: ConvertError, out: &Path) -> Failure {
     }
 }
 
-/// The progress of a conversion, shown on a terminal only, and whether it has been interrupted.
+/// Progress of a conversion, shown on a terminal only, with its interrupt flag.
 struct Watch {
     stop: StopFlag,
     bar: ProgressBar,

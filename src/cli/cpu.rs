@@ -1,4 +1,4 @@
-//! `warpshard cpu`: one CPU core with a memory.
+//! `warpshard cpu`: simulates one CPU core with a memory.
 
 use std::time::Instant;
 
@@ -13,13 +13,13 @@ use super::args::CpuArgs;
 use super::failure::Failure;
 use super::output;
 
-/// Instructions of a profile when none are given.
+/// Default number of instructions of a profile.
 const DEFAULT_INSTRUCTIONS: u64 = 5_000_000;
 
 /// Simulates the core and prints the results.
 ///
 /// # Errors
-/// When the trace or profile cannot be used, or the core cannot be simulated.
+/// Fails if the trace or profile cannot be used, or the core cannot be simulated.
 pub(super) fn cpu(args: &CpuArgs) -> Result<Exit, Failure> {
     let (stream, name, once) = stream(args)?;
     let base = if args.caches() { CpuSpec::kayiran_2014() } else { CpuSpec::ramulator() };
@@ -35,7 +35,8 @@ pub(super) fn cpu(args: &CpuArgs) -> Result<Exit, Failure> {
     output::print(&text(args, &name, &result, speed)).map(|()| Exit::Ok)
 }
 
-/// The stream, its name, and the instructions of one pass (writebacks counted) or a default.
+/// Returns the stream, its name, and the default number of instructions: one pass of a trace including writebacks, or
+/// [`DEFAULT_INSTRUCTIONS`].
 fn stream(args: &CpuArgs) -> Result<(CpuStream, String, u64), Failure> {
     if let Some(path) = &args.trace {
         let trace = CpuTrace::open(path).map_err(|error| Failure::new(Exit::Workload, error))?;
@@ -50,7 +51,7 @@ fn stream(args: &CpuArgs) -> Result<(CpuStream, String, u64), Failure> {
     Ok((CpuStream::Profile(stream), profile.name, args.warm + DEFAULT_INSTRUCTIONS))
 }
 
-/// The figures, in the order of the output.
+/// Returns the figures as name and value, in the order of the output.
 fn figures(result: &CpuResult, speed: f64) -> Vec<(&'static str, f64)> {
     let counters = &result.sample.counters;
     vec![

@@ -1,4 +1,4 @@
-//! CUDA sources as programs: compiled without their host code, and launched by options instead of a launch file.
+//! CUDA sources as programs: compiled without their host code, and launched with options instead of a launch file.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use warpshard_config::input;
-use warpshard_program::{COMPILER, Launching, Sources, is_triton_launch_file, launch_file};
+use warpshard_program::{COMPILER, LaunchOptions, Sources, is_triton_launch_file, launch_file};
 use warpshard_report::is_special;
 use warpshard_run::Exit;
 
@@ -15,29 +15,29 @@ use super::args::{LaunchArgs, PreprocessorArgs};
 use super::failure::Failure;
 use super::output;
 
-/// Most times that a source is compiled: after each of them declarations that NVRTC refuses are left out.
-const MOST_ROUNDS: usize = 32;
-/// NVRTC's option to compile declarations without a mark as device code.
-const UNMARKED: &str = "--device-as-default-execution-space";
+/// Maximum number of compilations of a source; after each failed compilation, declarations that NVRTC rejects are left out.
+const MAX_COMPILATIONS: usize = 32;
+/// NVRTC's option that compiles declarations without `__host__` or `__device__` as device code.
+const UNMARKED_AS_DEVICE: &str = "--device-as-default-execution-space";
 
-/// Whether a file is a CUDA source, as its name says.
+/// Returns true if the file name has the extension of a CUDA source.
 pub(super) fn is_source(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "cu" || extension == "cuh")
 }
 
-/// A compiled source: its listing is written.
+/// A compiled source whose listing has been written.
 pub(super) struct Compiled {
     /// The number of kernels in the listing.
     pub(super) kernels: u64,
-    /// Names in the listing of the kernels that were asked for.
+    /// Names of the requested kernels in the listing, by expression.
     names: BTreeMap<String, String>,
 }
 
-/// Compiles sources as one to the listing `out`. Where that fails, compiles them as a compiler for the host's code sees them: after all of the C++
-/// library, and with declarations without a mark.
+/// Compiles sources as one to the listing `out`. If this fails, compiles them again as a host compiler would see them: after the whole C++
+/// library, with declarations without `__host__` or `__device__` as device code.
 ///
 /// # Errors
-/// When a tool is missing, a file cannot be read, device code is wrong, or the listing cannot be written.
+/// Fails if a tool is missing, a file cannot be read, device code is invalid, or the listing cannot be written.
 pub(super) fn compile(
     paths: &[PathBuf],
     (arch, out, python): (&str, &Path, &Path),
@@ -56,22 +56,24 @@ pub(super) fn compile(
         arguments.extend(preprocessor.include.iter().map(|folder| joined("-I", folder)));
         arguments.extend(preprocessor.define.iter().map(|macro_| OsString::from(format!("-D{macro_}"))));
         arguments.extend(options.iter().map(OsString::from));
-        arguments.extend(unmarked.then(|| OsString::from(UNMARKED)));
+        arguments.extend(unmarked.then(|| OsString::from(UNMARKED_AS_DEVICE)));
         arguments.extend(kernels.iter().map(|name| OsString::from(format!("--kernel={name}"))));
         run(python, arguments)
     };
-    let first = match rounds(&mut read()?, out, |text, made| script(text, made, false)) {
+    let first = match compile_without_rejected(&mut read()?, out, |text, made| script(text, made, false)) {
         Ok(compiled) => return Ok(compiled),
-        Err(Refused::Messages(messages)) => messages,
-        Err(Refused::Failure(failure)) => return Err(failure),
+        Err(CompileError::Messages(messages)) => messages,
+        Err(CompileError::Failure(failure)) => return Err(failure),
     };
-    let messages = match rounds(&mut read()?.after_whole_library(), out, |text, made| script(text, made, true)) {
+    let messages = match compile_without_rejected(&mut read()?.with_whole_library(), out, |text, made| script(text, made, true)) {
         Ok(compiled) => {
-            output::warn("note: declarations without __host__ or __device__ are compiled as device code, which needs some of them");
+            output::warn(
+                "note: declarations without __host__ or __device__ are compiled as device code, since device code uses some of them",
+            );
             return Ok(compiled);
         }
-        Err(Refused::Messages(messages)) => messages,
-        Err(Refused::Failure(failure)) => return Err(failure),
+        Err(CompileError::Messages(messages)) => messages,
+        Err(CompileError::Failure(failure)) => return Err(failure),
     };
     let errors = |messages: &String| messages.lines().filter(|line| line.contains("): error")).count();
     let messages = if errors(&messages) < errors(&first) { messages } else { first };
@@ -79,9 +81,13 @@ pub(super) fn compile(
     Err(workload(&format!("{} does not compile for {arch}:\n{messages}\n{help}", paths[0].display())))
 }
 
-/// Lets `compile` make a listing of sources, and leaves out declarations that NVRTC refuses until it takes the others.
-fn rounds(sources: &mut Sources, out: &Path, compile: impl Fn(&Path, &Path) -> Result<Output, Failure>) -> Result<Compiled, Refused> {
-    let unwritable = |what: String| Refused::Failure(Failure::new(Exit::Output, what));
+/// Calls `compile` until it accepts the sources, and leaves out declarations that NVRTC rejects before each repetition.
+fn compile_without_rejected(
+    sources: &mut Sources,
+    out: &Path,
+    compile: impl Fn(&Path, &Path) -> Result<Output, Failure>,
+) -> Result<Compiled, CompileError> {
+    let unwritable = |what: String| CompileError::Failure(Failure::new(Exit::Output, what));
     let mut round = 0;
     loop {
         round += 1;
@@ -97,23 +103,23 @@ fn rounds(sources: &mut Sources, out: &Path, compile: impl Fn(&Path, &Path) -> R
                 let count = listing.lines().filter(|line| line.starts_with("kernel ")).count() as u64;
                 return Ok(Compiled { kernels: count, names });
             }
-            Err(Refused::Failure(failure)) => return Err(Refused::Failure(failure)),
-            Err(Refused::Messages(log)) => {
-                if round < MOST_ROUNDS && sources.leave_out(&log) > 0 {
+            Err(CompileError::Failure(failure)) => return Err(CompileError::Failure(failure)),
+            Err(CompileError::Messages(log)) => {
+                if round < MAX_COMPILATIONS && sources.remove_host_code(&log) > 0 {
                     continue;
                 }
                 let notes = sources.notes().into_iter().chain(sources.missing_headers()).map(|note| format!("note: {note}"));
-                return Err(Refused::Messages([log].into_iter().chain(notes).collect::<Vec<_>>().join("\n")));
+                return Err(CompileError::Messages([log].into_iter().chain(notes).collect::<Vec<_>>().join("\n")));
             }
         }
     }
 }
 
-/// Why there is no listing.
-pub(super) enum Refused {
-    /// NVRTC refuses the source, with these messages.
+/// The reason for a missing listing.
+pub(super) enum CompileError {
+    /// Messages of NVRTC, which rejects the source.
     Messages(String),
-    /// Something else.
+    /// Any other failure.
     Failure(Failure),
 }
 
@@ -123,10 +129,10 @@ fn joined(option: &str, path: &Path) -> OsString {
     argument
 }
 
-/// Runs the compiling script.
+/// Runs the Python script that compiles.
 ///
 /// # Errors
-/// When the interpreter cannot be started or a tool is missing.
+/// Fails if the interpreter cannot be started or a tool is missing.
 pub(super) fn run(python: &Path, arguments: impl IntoIterator<Item = OsString>) -> Result<Output, Failure> {
     let done = Command::new(python).arg("-c").arg(COMPILER).args(arguments).output().map_err(|error| {
         let what = format!("cannot start {}: {error}; name a Python 3 interpreter with --python", python.display());
@@ -138,18 +144,18 @@ pub(super) fn run(python: &Path, arguments: impl IntoIterator<Item = OsString>) 
     Ok(done)
 }
 
-/// Compiles sources and writes a launch file of their kernel `--entry` beside the first of them; returns the launch file.
+/// Compiles sources and writes a launch file of their kernel `--entry` next to the first source; returns the path of the launch file.
 ///
 /// # Errors
-/// Those of [`compile`], and when the kernel or an argument is missing or unknown.
+/// Fails as [`compile`] does, and if the kernel or an argument is missing or unknown.
 pub(super) fn launched(paths: &[PathBuf], python: &Path, args: &LaunchArgs, arch: &str) -> Result<PathBuf, Failure> {
-    // Code for sm_90a has what code for sm_90 has, and products of warp groups.
+    // sm_90a adds warp-group matrix products to sm_90.
     let arch = if arch == "sm_90" { "sm_90a" } else { arch };
     let workload = |error: &dyn std::fmt::Display| Failure::new(Exit::Workload, error);
-    // The kernel's name is needed before NVRTC is asked for it.
+    // NVRTC needs the name of the kernel.
     let read = Sources::read(paths, &args.preprocessor.include, &[]).map_err(|error| workload(&error))?;
     let (kernel, entry) = read.entry(args.entry.as_deref()).map_err(|error| workload(&error))?;
-    let launching = Launching {
+    let launching = LaunchOptions {
         grid: args.grid.clone(),
         block: args.block.clone(),
         shared: args.shared.clone(),
@@ -159,13 +165,13 @@ pub(super) fn launched(paths: &[PathBuf], python: &Path, args: &LaunchArgs, arch
     };
     let listing = paths[0].with_extension(format!("run.{arch}.sass"));
     let file = listing.with_extension("toml");
-    // Arguments are checked before anything is compiled.
+    // Arguments are checked before the compilation, which takes long.
     launch_file(&paths[0], (kernel, &entry), (&listing, arch), &launching).map_err(|error| workload(&error))?;
     if file.exists() && !input::read_text(&file).is_ok_and(|before| is_triton_launch_file(&before)) {
-        let what = format!("{} is there already, and this program did not make it; move it", file.display());
+        let what = format!("{} already exists, and this program did not write it; move it", file.display());
         return Err(Failure::new(Exit::Output, what));
     }
-    // The code is the same, and messages name lines of the source.
+    // The option does not change the code; with it, messages contain source lines.
     let options = ["--generate-line-info".to_owned()];
     let compiled = compile(paths, (arch, &listing, python), &args.preprocessor, (std::slice::from_ref(&entry), &options))?;
     let name = compiled.names.get(&entry).map_or(entry.as_str(), String::as_str);
@@ -174,35 +180,35 @@ pub(super) fn launched(paths: &[PathBuf], python: &Path, args: &LaunchArgs, arch
     Ok(file)
 }
 
-/// Lets `make` write a listing, which takes its name when it is complete; gives its text and what was said.
-pub(super) fn write_listing(out: &Path, make: impl FnOnce(&Path) -> Result<Output, Failure>) -> Result<(String, String), Refused> {
+/// Calls `make` to write a listing, which gets its final name when it is complete; returns the listing's text and the messages of the tool.
+pub(super) fn write_listing(out: &Path, make: impl FnOnce(&Path) -> Result<Output, Failure>) -> Result<(String, String), CompileError> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unwritable =
-        |error: std::io::Error| Refused::Failure(Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display())));
+        |error: std::io::Error| CompileError::Failure(Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display())));
     if is_special(out) {
         return Err(unwritable(std::io::ErrorKind::InvalidInput.into()));
     }
     let made = tempfile::Builder::new().prefix(".warpshard-").suffix(".partial").tempfile_in(folder).map_err(unwritable)?;
-    let done = make(made.path()).map_err(Refused::Failure)?;
+    let done = make(made.path()).map_err(CompileError::Failure)?;
     let said = String::from_utf8_lossy(&done.stderr).trim_end().to_owned();
     if !done.status.success() {
-        return Err(Refused::Messages(said));
+        return Err(CompileError::Messages(said));
     }
-    // Written anew, so that it has the permissions of an ordinary file.
+    // The text is written again, so that the file has the permissions of an ordinary file.
     let text = fs::read(made.path()).map_err(unwritable)?;
     fs::write(made.path(), &text).map_err(unwritable)?;
-    share(made.path()).map_err(unwritable)?;
+    make_readable(made.path()).map_err(unwritable)?;
     made.persist(out).map_err(|error| unwritable(error.error))?;
     Ok((String::from_utf8_lossy(&text).into_owned(), said))
 }
 
 #[cfg(unix)]
-fn share(file: &Path) -> std::io::Result<()> {
+fn make_readable(file: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(file, fs::Permissions::from_mode(0o644))
 }
 
 #[cfg(not(unix))]
-fn share(_: &Path) -> std::io::Result<()> {
+fn make_readable(_: &Path) -> std::io::Result<()> {
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `warpshard dram`: one DRAM channel alone under synthetic load, one point or a sweep over loads.
+//! `warpshard dram`: simulates one DRAM channel alone under synthetic load, at one load or over a sweep of loads.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -9,20 +9,20 @@ use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_report::text::{Align, Style, Table};
 use warpshard_report::{Destination, ResultFile, csv};
 use warpshard_rig::dram::{Options, Outcome, run};
-use warpshard_run::{Exit, refuse_another_study};
+use warpshard_run::{Exit, check_study};
 use warpshard_stats::Counters as _;
 
 use super::args::{ControllerName, DramArgs, OnOff};
 use super::failure::Failure;
 use super::output;
 
-/// Loads of a sweep.
+/// Offered loads of a sweep, as fractions of the peak bandwidth.
 const LOADS: &[f64] = &[0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.2];
 
-/// Runs a point or a sweep.
+/// Simulates one load or a sweep.
 ///
 /// # Errors
-/// When results cannot be written.
+/// Fails if results cannot be written.
 pub(super) fn dram(args: &DramArgs) -> Result<Exit, Failure> {
     if args.sweep {
         return sweep(args);
@@ -46,14 +46,14 @@ fn options(args: &DramArgs, load: f64) -> Options {
     Options { standard: args.standard, policy, pattern: args.pattern, writes: args.writes, load, requests: args.requests }
 }
 
-/// A point, and the simulated requests per second of host time.
+/// Simulates one load; returns the outcome and the simulated requests per second of host time.
 fn timed(options: &Options) -> (Outcome, f64) {
     let begin = Instant::now();
     let outcome = run(options);
     (outcome, options.requests as f64 / begin.elapsed().as_secs_f64().max(1e-9))
 }
 
-/// The figures of a point, in the order of the output: name, value.
+/// Returns the figures of one load as name and value, in the order of the output.
 fn figures(outcome: &Outcome, speed: f64) -> Vec<(&'static str, f64)> {
     vec![
         ("achieved_frac_of_peak", outcome.achieved),
@@ -135,7 +135,7 @@ fn sweep(args: &DramArgs) -> Result<Exit, Failure> {
     let name = format!("results/dram-{}-{}", args.standard.name, args.pattern.name());
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(name));
     let destination = Destination::folder(&folder, false)?;
-    refuse_another_study(&folder, "")?;
+    check_study(&folder, "")?;
     let mut table = Table::new(&header.iter().map(|&name| (name, Align::Right)).collect::<Vec<_>>());
     rows.into_iter().for_each(|row| table.row(row));
     output::print(&table.wide(Style::Plain))?;

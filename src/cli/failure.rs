@@ -1,4 +1,4 @@
-//! Why a command failed.
+//! Failures of commands.
 
 use warpshard_chip::RunError;
 use warpshard_report::FolderError;
@@ -6,17 +6,17 @@ use warpshard_report::frame::NoParquet;
 use warpshard_run::{CheckpointError, Error, Exit};
 use warpshard_sweep::{PlanError, SweepError};
 
-/// Why a command failed: the message for the user and the exit code.
+/// A failure of a command: the message for the user and the exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// How the program ends.
+    /// The exit code of the program.
     pub exit: Exit,
-    /// The message, which begins in lower case; may have several lines.
+    /// The message, which begins in lower case and may have several lines.
     pub message: String,
 }
 
 impl Failure {
-    /// A failure that ends the program with `exit`.
+    /// Returns a failure that ends the program with `exit`.
     pub fn new(exit: Exit, message: impl ToString) -> Self {
         Self { exit, message: message.to_string() }
     }

@@ -9,10 +9,10 @@ use super::args::GenerateArgs;
 use super::failure::Failure;
 use super::output;
 
-/// Writes the trace, which appears when it is complete.
+/// Writes the trace, which appears only when it is complete.
 ///
 /// # Errors
-/// When there is no such kernel, or the folder holds something or cannot be written.
+/// Fails if there is no such kernel, or the folder is not empty or cannot be written.
 pub(super) fn generate(args: &GenerateArgs) -> Result<Exit, Failure> {
     let GenerateArgs { name, out } = args;
     let Some(kernel) = SyntheticKernel::named(name) else {

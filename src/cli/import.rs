@@ -12,10 +12,10 @@ use super::args::ImportArgs;
 use super::failure::Failure;
 use super::output;
 
-/// Writes the machine and prints how each option was converted.
+/// Writes the machine and prints the conversion of each option.
 ///
 /// # Errors
-/// When a file cannot be read or is invalid, or the machine exists or cannot be written.
+/// Fails if a file cannot be read or is invalid, or the machine file exists or cannot be written.
 pub(super) fn import(args: &ImportArgs) -> Result<Exit, Failure> {
     let (gpgpusim, trace) = (read(&args.gpgpusim)?, args.trace_config.as_deref().map(read).transpose()?);
     let stem = args.out.file_stem().map_or_else(|| "machine".into(), |stem| stem.to_string_lossy().into_owned());
@@ -35,7 +35,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// The path in a form that `--machine` takes for a file: with a `/` or ending in `.toml`.
+/// Returns the path in a form that `--machine` accepts as a file: with a `/` or ending in `.toml`.
 fn runnable(path: &Path) -> String {
     let text = path.display().to_string();
     if text.contains('/') || text.ends_with(".toml") { text } else { format!("./{text}") }

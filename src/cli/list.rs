@@ -1,4 +1,4 @@
-//! `warpshard list`: built-in machines, workloads, policies and studies.
+//! `warpshard list`: lists built-in machines, workloads, policies and studies.
 
 use warpshard_chip::counter_lists;
 use warpshard_config::builtin_machines;
@@ -13,10 +13,10 @@ use super::failure::Failure;
 use super::output;
 use crate::{catalogue, studies};
 
-/// Prints one list, or all but the counters.
+/// Prints one list, or all lists but the counters.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// Fails if standard output cannot be written.
 pub(super) fn list(args: &ListArgs) -> Result<Exit, Failure> {
     let all = [ListWhat::Machines, ListWhat::Workloads, ListWhat::Profiles, ListWhat::Mixes, ListWhat::Policies, ListWhat::Studies];
     let wanted = args.what.as_ref().map_or(&all[..], std::slice::from_ref);
@@ -54,7 +54,7 @@ fn section(what: ListWhat) -> String {
     }
 }
 
-/// Names with their numbers of occurrences, in the order of their first occurrence.
+/// Formats names with their numbers of occurrences, in the order of their first occurrence.
 fn counted(names: &[String]) -> String {
     let mut counts: Vec<(&str, u32)> = Vec::new();
     for name in names {
@@ -67,7 +67,7 @@ fn counted(names: &[String]) -> String {
     counts.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// The controllers, each followed by its parameters.
+/// Lists the controllers, each followed by its parameters.
 fn policies() -> String {
     let rows = catalogue().policies().all().into_iter().flat_map(|policy| {
         let parameters = policy.parameters.iter().map(|(name, help)| (format!("  {name}"), *help));
@@ -77,7 +77,7 @@ fn policies() -> String {
     lines("Controllers (warpshard run --policy NAME:KEY=VALUE,..)", rows.iter().map(|(name, help)| (name.as_str(), *help)))
 }
 
-/// Every counter of the results, by component.
+/// Lists all counters of the results by component.
 fn counters() -> String {
     let mut text = String::new();
     for (kind, infos) in counter_lists() {
@@ -91,7 +91,7 @@ fn counters() -> String {
     text
 }
 
-/// A title, followed by names with their descriptions. On a terminal, descriptions are broken between words.
+/// Formats a title, followed by names with their descriptions. On a terminal, descriptions are wrapped between words.
 fn lines<'a>(title: &str, rows: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let rows: Vec<_> = rows.collect();
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
@@ -99,7 +99,7 @@ fn lines<'a>(title: &str, rows: impl Iterator<Item = (&'a str, &'a str)>) -> Str
         Style::Plain => usize::MAX,
         terminal @ Style::Terminal { .. } => terminal.width(),
     };
-    // Where names leave little room, descriptions go on further left.
+    // If long names leave too few columns, continuation lines of descriptions have a smaller indent.
     let indent = if columns < 2 * width { 6 } else { width + 4 };
     let mut text = format!("{title}\n");
     for (name, description) in rows {

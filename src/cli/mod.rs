@@ -1,7 +1,7 @@
 //! The command line program: parses arguments, calls the other modules, prints, and ends with a documented exit code.
 //!
-//! A command is a variant of `args::Command` with a struct of options, an arm in `dispatch`, and a file with its function
-//! from options to `Exit`. Wrong input is a [`Failure`]; a panic is a bug and ends with [`Exit::Internal`].
+//! A command consists of a variant of `args::Command` with a struct of options, an arm in `dispatch`, and a file with a function from
+//! options to `Exit`. Invalid input is a [`Failure`]; a panic is a bug and ends with [`Exit::Internal`].
 
 mod args;
 mod calibrate;
@@ -47,15 +47,15 @@ use args::{Cli, Command};
 pub use failure::Failure;
 pub use version::version;
 
-/// Runs the program with the process's own arguments.
+/// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
     ExitCode::from(run_process(std::env::args_os()) as u8)
 }
 
-/// Runs the program as the whole of this process, whose panics it then reports, with the given arguments, the first of which is its own name.
+/// Runs the program with the given arguments, the first of which is the program's name, and installs a panic hook for the whole process.
 pub fn run_process(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     warpshard_host::prefer_huge_pages();
-    // The message may contain names from the input, which the standard hook would print as they are.
+    // The message may contain names from the input, whose control characters the standard hook would not escape.
     std::panic::set_hook(Box::new(|panic| {
         let trace = std::backtrace::Backtrace::capture();
         let trace = if trace.status() == std::backtrace::BacktraceStatus::Captured { format!("\n{trace}") } else { String::new() };
@@ -64,7 +64,7 @@ pub fn run_process(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     run_with(arguments)
 }
 
-/// Runs the program with the given arguments, the first of which is its own name.
+/// Runs the program with the given arguments, the first of which is the program's name.
 pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
@@ -77,7 +77,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             output::report(&failure);
             failure.exit
         }
-        // The panic's own message is on standard error already.
+        // The panic hook has already printed the message on standard error.
         Err(_) => {
             output::warn("internal error: this is a bug of warpshard, whatever the input; please report it with the message above");
             Exit::Internal
@@ -85,14 +85,14 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-/// Reads the options of a run; `arguments` begins with `warpshard run`.
+/// Parses the options of a run; `arguments` begins with `warpshard run`.
 ///
 /// # Errors
-/// What the command line would answer, also where the command is another one.
+/// Fails if the options are invalid or the command is not `run`, with the message of the command line.
 pub fn request(arguments: &[OsString]) -> Result<Request, Failure> {
     match Cli::try_parse_from(arguments).map(|cli| cli.command) {
         Ok(Command::Run(args)) => Ok(args.request()),
-        Ok(_) => Err(Failure::new(Exit::Usage, "these are no options of `warpshard run`")),
+        Ok(_) => Err(Failure::new(Exit::Usage, "these are not options of `warpshard run`")),
         Err(message) => Err(Failure::new(Exit::Usage, message.render().to_string().trim_start_matches("error: ").trim_end())),
     }
 }
@@ -127,10 +127,10 @@ fn dispatch(command: Command, arguments: &[OsString]) -> Result<Exit, Failure> {
     }
 }
 
-/// Prints what clap returns instead of a command: help and version on standard output, or an error on standard error.
+/// Prints the text that clap returns instead of a command: help and version on standard output, or an error on standard error.
 fn help_or_usage(message: &clap::Error) -> Exit {
     if message.use_stderr() {
-        // Errors quote the command line, so that they go the way of all messages.
+        // Errors quote the command line, so that they need the escaping of all messages.
         output::warn(message.render().to_string().trim_end());
         return Exit::Usage;
     }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_those_of_the_command_and_nothing_else() {
+    fn request_parses_only_options_of_run() {
         let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
         let wrong = |text: &str| request(&words(text)).unwrap_err();
         assert!(wrong("warpshard run --sett a=1").message.contains("--sett"));

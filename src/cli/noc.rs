@@ -1,4 +1,4 @@
-//! `warpshard noc`: a network alone under synthetic traffic, one load or a sweep.
+//! `warpshard noc`: simulates a network alone under synthetic traffic, at one load or over a sweep of loads.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -8,16 +8,16 @@ use warpshard_report::picture::{Picture, PictureError};
 use warpshard_report::plot::{Form, Plot, Series};
 use warpshard_report::{Destination, ResultFile, csv};
 use warpshard_rig::noc::{Measured, PATTERNS, Setup, measure};
-use warpshard_run::{Exit, refuse_another_study};
+use warpshard_run::{Exit, check_study};
 
 use super::args::NocArgs;
 use super::failure::Failure;
 use super::output;
 
-/// Measures one load, or rising loads.
+/// Measures one load, or a sweep of rising loads.
 ///
 /// # Errors
-/// When the network cannot be built, the pattern does not fit the network, or results cannot be written.
+/// Fails if the network cannot be built, the pattern does not fit the network, or results cannot be written.
 pub(super) fn noc(args: &NocArgs) -> Result<Exit, Failure> {
     if args.sweep { sweep(args) } else { single(args) }
 }
@@ -63,7 +63,7 @@ fn single(args: &NocArgs) -> Result<Exit, Failure> {
         output::print_json(&value)?;
         return Ok(Exit::Ok);
     }
-    let verdict = if measured.stable { "stable" } else { "saturated; latencies are those of the packets that arrived" };
+    let verdict = if measured.stable { "stable" } else { "saturated; latencies cover only the packets that arrived" };
     output::print(&format!(
         "{} {} at {} flits per source and cycle, packets of {}: {verdict}\n\
          packet latency    {:.3} cycles (longest {})\n\
@@ -87,14 +87,14 @@ fn single(args: &NocArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// A sweep goes up by 0.02 flits per source and cycle, until two loads are too much.
+/// A sweep raises the load by 0.02 flits per source and cycle, until the network saturates at two loads.
 const STEPS: std::ops::RangeInclusive<u32> = 1..=50;
 const STEP: f64 = 0.02;
 
 fn sweep(args: &NocArgs) -> Result<Exit, Failure> {
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("results/noc-{}-{}", args.topology, args.pattern)));
     let destination = Destination::folder(&folder, false)?;
-    refuse_another_study(&folder, "")?;
+    check_study(&folder, "")?;
     let (mut rows, mut points, mut unstable) = (Vec::new(), Vec::new(), 0);
     for step in STEPS {
         let load = f64::from(step) * STEP;

@@ -1,7 +1,7 @@
-//! Standard output and standard error: the one place through which text reaches a terminal.
+//! Standard output and standard error: the only module that writes text to a terminal.
 //!
-//! Characters that control a terminal are escaped here, wherever in a message they stand: names come from traces, files and
-//! the command line. A closed pipe is not an error, a full disk is.
+//! The module escapes characters that control a terminal anywhere in a message: names come from traces, files and the command line. A
+//! closed pipe is not an error, a full disk is.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -16,16 +16,16 @@ use super::failure::Failure;
 /// Writes `text` to standard output.
 ///
 /// # Errors
-/// When the output cannot be written for any other reason than that its reader has gone (`| head`).
+/// Fails if the output cannot be written, unless its reader has closed the pipe (`| head`).
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     write(&printable_lines(text, &[]))
 }
 
-/// As [`print`], with the colours of [`stdout_style`]. Parts of `text` that come from input have been through
+/// Writes `text` with the colours of [`stdout_style`] to standard output. The caller must pass parts of `text` that come from input through
 /// [`warpshard_report::text::printable`], a [`warpshard_report::text::Table`] or a [`Style`].
 ///
 /// # Errors
-/// As [`print`].
+/// Fails as [`print`] does.
 pub(super) fn print_styled(text: &str) -> Result<(), Failure> {
     write(&printable_lines(text, &Style::SEQUENCES))
 }
@@ -33,7 +33,7 @@ pub(super) fn print_styled(text: &str) -> Result<(), Failure> {
 /// Writes a JSON value to standard output.
 ///
 /// # Errors
-/// As [`print`].
+/// Fails as [`print`] does.
 pub(super) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     write(&escape_controls(format!("{value:#}\n")))
 }
@@ -48,18 +48,18 @@ fn write(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes a file under a temporary name first, so that it is complete or not there.
+/// Writes a file under a temporary name and renames it, so that an incomplete file never appears.
 ///
 /// # Errors
-/// When the system refuses.
+/// Fails if the file cannot be written.
 pub(super) fn file(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     write_whole(path, contents).map_err(|error| Failure::new(Exit::Output, format!("cannot write {}: {error}", path.display())))
 }
 
-/// Whether a file can be written, to be asked before long work.
+/// Checks that a file can be written, before a long computation.
 ///
 /// # Errors
-/// When its folder is not there or takes no files.
+/// Fails if the folder of the file does not exist or is not writable.
 pub(super) fn writable(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let made = match () {
@@ -70,19 +70,19 @@ pub(super) fn writable(path: &Path) -> Result<(), Failure> {
     made.map_err(|error| Failure::new(Exit::Output, format!("cannot write {}: {error}", path.display())))
 }
 
-/// Writes a line to standard error. An error of writing is ignored: there is no other place to report it.
+/// Writes a line to standard error. A write error is ignored, because it cannot be reported anywhere.
 pub(super) fn warn(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(line, &[]));
 }
 
-/// Writes a line of progress to standard error if that is a terminal.
-pub(super) fn news(line: &str) {
+/// Writes a line of progress to standard error if standard error is a terminal.
+pub(super) fn print_progress(line: &str) {
     if io::stderr().is_terminal() {
         warn(line);
     }
 }
 
-/// The style of standard output: on a terminal its width, and colours unless the user has set `NO_COLOR`.
+/// Returns the style of standard output: on a terminal its width, and colours unless the user has set `NO_COLOR`.
 pub(super) fn stdout_style() -> Style {
     if !io::stdout().is_terminal() {
         return Style::Plain;
@@ -96,6 +96,6 @@ pub(super) fn stdout_style() -> Style {
 /// Reports a failure on standard error.
 pub(super) fn report(failure: &Failure) {
     let message = failure.message.trim_end();
-    // Messages about files are lists in which each problem is already marked.
+    // Messages about files are lists whose problems already begin with `error:`.
     warn(&if message.starts_with("error: ") { message.to_owned() } else { format!("error: {message}") });
 }

@@ -1,4 +1,4 @@
-//! `warpshard phases`: the phases of the kernels of a workload, as phase-aware warp schedulers use them.
+//! `warpshard phases`: shows the phases of a workload's kernels, as phase-aware warp schedulers use them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,8 +18,8 @@ use super::failure::Failure;
 use super::inputs;
 use super::output;
 
-/// A kernel with its phases, and its mnemonics where they are known.
-struct Found {
+/// A kernel with its phases, and its mnemonics if they are known.
+struct KernelPhases {
     kernel: Kernel,
     code: Arc<[StaticInst]>,
     phases: Phases,
@@ -29,7 +29,7 @@ struct Found {
 /// Prints the phases of each kernel.
 ///
 /// # Errors
-/// When the workload or the machine is invalid, or standard output cannot be written.
+/// Fails if the workload or the machine is invalid, or standard output cannot be written.
 pub(super) fn phases(args: &PhasesArgs) -> Result<Exit, Failure> {
     let settings = Settings::of(&args.set);
     let latencies = match &args.machine {
@@ -44,7 +44,7 @@ pub(super) fn phases(args: &PhasesArgs) -> Result<Exit, Failure> {
         let model = inputs::model(&args.workload, args.seed, &settings.model)?;
         (model.workload(), model.kernels.iter().map(|kernel| Arc::clone(&kernel.mnemonics)).collect())
     };
-    // Selection keeps the numbers of kernels.
+    // Selected kernels keep their numbers.
     let numbers: Vec<u64> = workload.kernels.iter().map(|kernel| kernel.info.id).collect();
     let workload = match &args.kernels {
         Some(wanted) => select(workload, wanted)?,
@@ -58,7 +58,7 @@ pub(super) fn phases(args: &PhasesArgs) -> Result<Exit, Failure> {
         }
         let phases = Phases::of_kernel(&kernel, &latencies, long);
         let place = numbers.iter().position(|&id| id == kernel.info.id);
-        found.push(Found { mnemonics: place.and_then(|place| mnemonics.get(place).cloned()), kernel, code, phases });
+        found.push(KernelPhases { mnemonics: place.and_then(|place| mnemonics.get(place).cloned()), kernel, code, phases });
     }
     if args.json {
         return output::print_json(&json(&found)).map(|()| Exit::Ok);
@@ -66,7 +66,7 @@ pub(super) fn phases(args: &PhasesArgs) -> Result<Exit, Failure> {
     output::print_styled(&text(&found, args.summary)).map(|()| Exit::Ok)
 }
 
-fn text(found: &[Found], summary: bool) -> String {
+fn text(found: &[KernelPhases], summary: bool) -> String {
     let columns = ["instructions", "phases", "shortest", "longest"].map(|head| (head, Align::Right));
     let mut table = Table::new(&[&[("id", Align::Right), ("kernel", Align::Left)][..], &columns].concat());
     for one in found {
@@ -96,8 +96,8 @@ fn text(found: &[Found], summary: bool) -> String {
     text
 }
 
-/// A row per instruction; the first of a phase has the number of the phase, its length and why it starts.
-fn listing(found: &Found) -> Table {
+/// Returns a table with a row per instruction; the first row of a phase has its number, its length and the reason for its start.
+fn listing(found: &KernelPhases) -> Table {
     let right = |head| (head, Align::Right);
     let left = |head| (head, Align::Left);
     let mut table = Table::new(&[
@@ -137,8 +137,8 @@ fn register(number: u16) -> String {
     if number == 255 { "RZ".into() } else { format!("R{number}") }
 }
 
-/// The mnemonic; for traces, which do not keep it, the class or the kind of access.
-fn name(found: &Found, index: u32) -> String {
+/// Returns the mnemonic of an instruction, or for traces, which do not keep mnemonics, its class or kind of access.
+fn name(found: &KernelPhases, index: u32) -> String {
     if let Some(mnemonics) = &found.mnemonics {
         return mnemonics[index as usize].clone();
     }
@@ -149,7 +149,7 @@ fn name(found: &Found, index: u32) -> String {
     }
 }
 
-fn json(found: &[Found]) -> serde_json::Value {
+fn json(found: &[KernelPhases]) -> serde_json::Value {
     let kernels: Vec<_> = found
         .iter()
         .map(|one| {

@@ -1,4 +1,4 @@
-//! `warpshard compile`, `exec` and `record`: programs without timing.
+//! `warpshard compile`, `exec` and `record`: commands for programs without timing.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -15,14 +15,14 @@ use warpshard_report::text::{count, counted, percent, printable, printable_lines
 use warpshard_run::Exit;
 
 use super::args::{CompileArgs, CubinArgs, ExecArgs, LaunchArgs, RecordArgs};
-use super::cuda::{self, Refused};
+use super::cuda::{self, CompileError};
 use super::failure::Failure;
 use super::output;
 
 /// Compiles CUDA C to a listing.
 ///
 /// # Errors
-/// When a tool is missing, the source is wrong, or the listing cannot be written.
+/// Fails if a tool is missing, the source is invalid, or the listing cannot be written.
 pub(super) fn compile(args: &CompileArgs) -> Result<Exit, Failure> {
     let arch = match &args.meta {
         Some(meta) => format!("sm_{}", triton_architecture(meta).map_err(|error| Failure::new(Exit::Workload, error))?),
@@ -35,18 +35,21 @@ pub(super) fn compile(args: &CompileArgs) -> Result<Exit, Failure> {
     } else if let [source] = args.sources.as_slice() {
         listing(source, &arch, &out, &args.python, &args.options)?
     } else {
-        return Err(Failure::new(Exit::Usage, format!("{} is no CUDA source (.cu), of which alone several can be given", first.display())));
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("{} is not a CUDA source (.cu); only CUDA sources can be given together", first.display()),
+        ));
     };
     let made = args.meta.as_ref().map(|meta| launch_file(meta, &out)).transpose()?;
     let with = made.map_or_else(String::new, |file| format!(", and its launch file {}", file.display()));
     output::print(&format!("{} written: {} for {arch}{with}\n", out.display(), counted(kernels, "kernel"))).map(|()| Exit::Ok)
 }
 
-/// The launch file of a program: the file itself, or one that is made of a CUDA source or, with `--meta`, of a cubin, beside it. `arch` is the
-/// architecture to compile sources for.
+/// Returns the launch file of a program: the given file, or a new file next to a CUDA source or, with `--meta`, next to a cubin. `arch` is
+/// the target architecture of CUDA sources.
 ///
 /// # Errors
-/// When a tool is missing, the source, the cubin or the file about it is wrong, or what is made of them cannot be written.
+/// Fails if a tool is missing, the source, the cubin or its JSON file is invalid, or an output cannot be written.
 pub(super) fn launched(
     programs: &[PathBuf],
     cubin: &CubinArgs,
@@ -60,17 +63,17 @@ pub(super) fn launched(
     if let Some(second) = programs.get(1) {
         return Err(Failure::new(
             Exit::Usage,
-            format!("{} and {}: only CUDA sources (.cu) can be several", first.display(), second.display()),
+            format!("{} and {}: only CUDA sources (.cu) can be given together", first.display(), second.display()),
         ));
     }
     if launch.entry.is_some() || launch.fill.is_some() || !launch.arg.is_empty() {
-        let what = format!("--entry, --arg and --fill are options of CUDA sources (.cu), and {} is none", first.display());
+        let what = format!("--entry, --arg and --fill are options of CUDA sources (.cu), but {} is not one", first.display());
         return Err(Failure::new(Exit::Usage, what));
     }
     let Some(meta) = &cubin.meta else {
         if first.extension().is_some_and(|end| end == "cubin") {
             let what = format!(
-                "{} is a cubin; name the JSON file that says how its kernel is launched with --meta (docs/programs.md, Kernels of Triton)",
+                "{} is a cubin; name the JSON file that describes its launch with --meta (docs/programs.md, Kernels of Triton)",
                 first.display()
             );
             return Err(Failure::new(Exit::Usage, what));
@@ -83,13 +86,13 @@ pub(super) fn launched(
     launch_file(meta, &out)
 }
 
-/// Writes the launch file of a kernel that Triton compiled beside its listing.
+/// Writes the launch file of a kernel that Triton compiled next to its listing.
 fn launch_file(meta: &Path, listing: &Path) -> Result<PathBuf, Failure> {
     let text = triton_launch_file(meta, listing).map_err(|error| Failure::new(Exit::Workload, error))?;
     let file = listing.with_extension("toml");
     if file.exists() && !input::read_text(&file).is_ok_and(|before| is_triton_launch_file(&before)) {
         let what = format!(
-            "{} is there already, and this program did not make it; move it, or choose another name with compile --out",
+            "{} already exists, and this program did not write it; move it, or choose another name with compile --out",
             file.display()
         );
         return Err(Failure::new(Exit::Output, what));
@@ -98,7 +101,7 @@ fn launch_file(meta: &Path, listing: &Path) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-/// Makes the listing of a cubin; gives the number of its kernels.
+/// Writes the listing of a cubin; returns the number of its kernels.
 fn listing(source: &Path, arch: &str, out: &Path, python: &Path, options: &[String]) -> Result<u64, Failure> {
     if !source.is_file() {
         return Err(Failure::new(Exit::Workload, format!("{} is no file", source.display())));
@@ -114,8 +117,8 @@ fn listing(source: &Path, arch: &str, out: &Path, python: &Path, options: &[Stri
             }
             Ok(text.lines().filter(|line| line.starts_with("kernel ")).count() as u64)
         }
-        Err(Refused::Failure(failure)) => Err(failure),
-        Err(Refused::Messages(said)) => {
+        Err(CompileError::Failure(failure)) => Err(failure),
+        Err(CompileError::Messages(said)) => {
             Err(Failure::new(Exit::Workload, format!("{} does not compile for {arch}:\n{said}", source.display())))
         }
     }
@@ -125,10 +128,10 @@ fn load(path: &Path, arch: Option<u32>, set: &[(String, String)]) -> Result<Arc<
     Program::load(path, arch, set).map_err(|error| Failure::new(Exit::Workload, error))
 }
 
-/// Executes a program and shows what it did.
+/// Executes a program and prints its instructions, accesses and outputs.
 ///
 /// # Errors
-/// When the program is wrong or stops.
+/// Fails if the program is invalid or its execution stops with an error.
 pub(super) fn exec(args: &ExecArgs) -> Result<Exit, Failure> {
     let arch = || Ok(args.arch.map_or_else(|| "sm_90".to_owned(), |arch| format!("sm_{arch}")));
     let launched = launched(&args.program, &args.cubin, &args.launch, arch)?;
@@ -145,20 +148,20 @@ pub(super) fn exec(args: &ExecArgs) -> Result<Exit, Failure> {
         let why = if done.outputs.is_empty() {
             "the launch file lists no outputs"
         } else if done.outputs.iter().any(|output| output.expected.is_some()) {
-            "the launch file's CRC-32s are those of its own parameters, and --set changes these"
+            "the CRC-32s in the launch file are for its default parameters, which --set overrides"
         } else {
-            "the launch file expects no CRC-32 and no contents"
+            "the launch file has no expected CRC-32 or contents"
         };
         output::warn(&format!("warning: {}: no result was compared: {why}", args.program[0].display()));
     }
-    if args.set.is_empty() && !done.is_as_expected() {
+    if args.set.is_empty() && !done.matches_expected() {
         return Err(Failure::new(Exit::Workload, format!("{}: a result differs from the one expected", args.program[0].display())));
     }
     Ok(Exit::Ok)
 }
 
-/// Whether an output was compared with something that is expected of it. A CRC-32 is that of the launch file's own parameters: with others it says
-/// nothing, unless it is the same.
+/// Returns true if an output was compared with an expectation. An expected CRC-32 holds only for the parameters of the launch file; with
+/// overridden parameters, only an equal CRC-32 counts as a comparison.
 fn is_compared(output: &OutputSummary, args: &ExecArgs) -> bool {
     output.compared || output.expected.is_some_and(|expected| args.set.is_empty() || expected == output.crc32)
 }
@@ -226,7 +229,7 @@ fn kernel_report(text: &mut String, kernel: &KernelSummary, args: &ExecArgs) {
 /// Writes a program's trace.
 ///
 /// # Errors
-/// When the program is wrong or stops, or the trace cannot be written.
+/// Fails if the program is invalid, its execution stops with an error, or the trace cannot be written.
 pub(super) fn record(args: &RecordArgs) -> Result<Exit, Failure> {
     let program = load(&args.program, args.arch, &args.set)?;
     let out = &args.out;
@@ -234,10 +237,10 @@ pub(super) fn record(args: &RecordArgs) -> Result<Exit, Failure> {
     if out.exists() && !args.force {
         return Err(Failure::new(
             Exit::Output,
-            format!("{} is there already; choose another name, or pass --force to replace it", out.display()),
+            format!("{} already exists; choose another name, or pass --force to replace it", out.display()),
         ));
     }
-    // What stops the program is found before anything is written.
+    // This execution finds errors of the program before any output is written.
     program.execute(false).map_err(|error| Failure::new(Exit::Workload, error))?;
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(unwritable)?;

@@ -1,7 +1,7 @@
 //! The progress bar: simulated cycles, finished CTAs, speed and remaining time, on a terminal only.
 //!
-//! A separate thread draws the newest progress that the run has published; neither waits for the other. Rates are exponential
-//! averages over a few seconds, so that the estimate follows a run whose speed changes.
+//! A separate thread draws the newest progress that the run has published; the run and this thread never wait for each other. Rates are
+//! exponential averages over a few seconds, so that the estimate follows a run whose speed changes.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use warpshard_chip::Progress;
 use warpshard_report::text::{count, seconds, si};
 use warpshard_sync::{Published, StopFlag};
 
-/// Seconds over which the speed is averaged.
-const MEMORY: f64 = 3.0;
+/// Time constant of the averaged speed, in seconds.
+const AVERAGING_SECONDS: f64 = 3.0;
 
-/// Time between two looks at the progress.
-const REFRESH: Duration = Duration::from_millis(125);
+/// Period at which the bar is redrawn.
+const REDRAW_PERIOD: Duration = Duration::from_millis(125);
 
-/// A bar on standard error, drawn until it is dropped.
+/// A progress bar on standard error, drawn until the value is dropped.
 pub(super) struct ProgressView {
     published: Published<Progress>,
     done: StopFlag,
@@ -28,7 +28,7 @@ pub(super) struct ProgressView {
 }
 
 impl ProgressView {
-    /// A bar when standard error is a terminal, and nothing otherwise.
+    /// Starts a bar if standard error is a terminal.
     pub(super) fn start() -> Self {
         let (published, done) = (Published::new(), StopFlag::new());
         let (seen, ended) = (published.clone(), done.clone());
@@ -37,7 +37,7 @@ impl ProgressView {
         Self { published, done, painter }
     }
 
-    /// Where the run publishes its progress; `None` without a bar.
+    /// Returns the channel to which the run publishes its progress; `None` without a bar.
     pub(super) fn published(&self) -> Option<Published<Progress>> {
         self.painter.is_some().then(|| self.published.clone())
     }
@@ -48,7 +48,7 @@ impl Drop for ProgressView {
         self.done.request();
         if let Some(painter) = self.painter.take() {
             painter.thread().unpark();
-            // A painter that panicked has printed why; the run does not depend on it.
+            // A thread that panicked has printed the reason; the run does not depend on it.
             let _ = painter.join();
         }
     }
@@ -78,7 +78,7 @@ fn paint(published: &Published<Progress>, done: &StopFlag) {
             drawn = Some(progress);
         }
         bar.tick();
-        std::thread::park_timeout(REFRESH);
+        std::thread::park_timeout(REDRAW_PERIOD);
     }
     bar.finish_and_clear();
 }
@@ -94,20 +94,20 @@ fn message(progress: &Progress, speed: &Speed) -> String {
     )
 }
 
-/// Averaged rates.
+/// Averaged speed of a run.
 #[derive(Debug)]
 pub(super) struct Speed {
-    /// When the last progress was seen.
+    /// Time of the last update.
     at: Instant,
-    /// Warp instructions until then.
+    /// Warp instructions at the last update.
     seen_instructions: u64,
-    /// CTAs until then.
+    /// Finished CTAs at the last update.
     seen_ctas: u64,
     /// Warp instructions per second.
     pub(super) instructions: f64,
     /// CTAs per second.
     ctas: f64,
-    /// Whether anything was averaged yet.
+    /// True if the averages contain at least one update.
     started: bool,
 }
 
@@ -118,11 +118,11 @@ impl Speed {
 
     pub(super) fn update(&mut self, now: Instant, progress: &Progress) {
         let elapsed = now.duration_since(self.at).as_secs_f64();
-        // Shorter spans are mostly scheduling noise of the host.
+        // Shorter time spans measure mostly scheduling noise of the host.
         if elapsed < 0.05 {
             return;
         }
-        let weight = if self.started { 1.0 - (-elapsed / MEMORY).exp() } else { 1.0 };
+        let weight = if self.started { 1.0 - (-elapsed / AVERAGING_SECONDS).exp() } else { 1.0 };
         let rate = |new: u64, old: u64| new.saturating_sub(old) as f64 / elapsed;
         self.instructions += weight * (rate(progress.warp_instructions, self.seen_instructions) - self.instructions);
         self.ctas += weight * (rate(progress.ctas_done, self.seen_ctas) - self.ctas);
@@ -130,7 +130,7 @@ impl Speed {
         (self.at, self.started) = (now, true);
     }
 
-    /// Seconds until the last CTA ends, if CTAs end at all.
+    /// Returns the estimated seconds until the last CTA ends, or `None` before the first CTA has ended.
     pub(super) fn remaining(&self, progress: &Progress) -> Option<f64> {
         let left = progress.ctas.saturating_sub(progress.ctas_done) as f64;
         (self.ctas > 0.0).then(|| left / self.ctas)
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_run_has_its_own_speed_and_the_right_end() {
+    fn speed_and_remaining_time_of_a_steady_run_are_exact() {
         let start = Instant::now();
         let mut speed = Speed::new(start);
         for second in 1..=5 {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_speed_follows_a_run_that_slows_down() {
+    fn the_averaged_speed_follows_a_slower_run() {
         let start = Instant::now();
         let mut speed = Speed::new(start);
         speed.update(start + Duration::from_secs(1), &progress(1000, 10));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_cta_ends_nothing_is_promised() {
+    fn no_remaining_time_before_the_first_cta_ends() {
         let start = Instant::now();
         let mut speed = Speed::new(start);
         speed.update(start + Duration::from_secs(1), &progress(1000, 0));

@@ -1,37 +1,37 @@
 //! Runs in several processes: the ranks that `mpirun` or `srun` started.
 //!
-//! Every rank loads machine and workload, and simulates its part. Rank 0 alone writes results and prints.
+//! Every rank loads machine and workload, and simulates its part. Only rank 0 writes results and prints.
 
 use warpshard_chip::host::Ranks;
 use warpshard_sync::StopFlag;
 
 use super::failure::Failure;
 
-/// The processes of a run that `--mpi` asks for, for as long as the run lasts.
+/// The MPI processes of a run with `--mpi`. MPI ends when the value is dropped.
 #[derive(Debug)]
 pub(super) struct World(imp::World);
 
 impl World {
-    /// Joins the ranks.
+    /// Initializes MPI and joins its ranks.
     ///
     /// # Errors
-    /// When this build or this process cannot.
+    /// Fails if this build has no MPI, or MPI cannot be initialized with the required thread support.
     pub(super) fn join() -> Result<Self, Failure> {
         imp::World::join().map(Self)
     }
 
-    /// Whether this is the rank that writes results and prints.
+    /// Returns true for rank 0, which writes results and prints.
     pub(super) fn is_first(&self) -> bool {
         self.0.rank() == 0
     }
 
-    /// The ranks, for the engine.
+    /// Returns the ranks for the simulation engine.
     pub(super) fn ranks(&self) -> Box<dyn Ranks> {
         self.0.ranks()
     }
 
-    /// Prints a failure and ends all ranks, since they may wait for this one. Wrong input is found by all of them: a rank other than 0 therefore
-    /// prints only what rank 0 does not, which asks the others to stop when it ends the run.
+    /// Prints a failure and aborts all ranks, since they may wait for this rank. All ranks find invalid input; a rank other than 0
+    /// therefore waits for a moment, and prints its failure only if rank 0 has not ended the run meanwhile.
     pub(super) fn abort(&self, failure: &Failure, stop: &StopFlag) -> ! {
         self.0.abort(failure, stop)
     }
@@ -46,7 +46,7 @@ mod imp {
     use super::super::failure::Failure;
     use warpshard_chip::host::Ranks;
 
-    /// There is none: nothing joins.
+    /// An uninhabited type: a build without MPI joins no ranks.
     #[derive(Debug)]
     pub(super) enum World {}
 
@@ -88,12 +88,12 @@ mod imp {
     use super::super::output;
     use warpshard_chip::host::Ranks;
 
-    /// How long a rank with a failure waits for rank 0 to end the run with the same one.
-    const GRACE: Duration = Duration::from_millis(500);
+    /// Time for which a failed rank waits until rank 0 ends the run with the same failure.
+    const ABORT_DELAY: Duration = Duration::from_millis(500);
 
-    /// The ranks of MPI's world.
+    /// The MPI environment of this process.
     pub(super) struct World {
-        /// Ends MPI when it is dropped.
+        /// Finalizes MPI when it is dropped.
         _universe: Universe,
         rank: usize,
         count: usize,
@@ -107,7 +107,7 @@ mod imp {
 
     impl World {
         pub(super) fn join() -> Result<Self, Failure> {
-            // Whichever worker is the last of an epoch calls MPI, one at a time.
+            // The worker that arrives last at the end of an epoch calls MPI; only one worker calls MPI at a time.
             let (universe, provided) = initialize_with_threading(Threading::Serialized)
                 .ok_or_else(|| Failure::new(Exit::Internal, "--mpi: MPI was started before"))?;
             if provided < Threading::Serialized {
@@ -132,7 +132,7 @@ mod imp {
             if self.rank == 0 {
                 output::report(failure);
             } else {
-                std::thread::sleep(GRACE);
+                std::thread::sleep(ABORT_DELAY);
                 if !stop.requested() {
                     output::report(&Failure::new(failure.exit, format!("rank {} of {}: {}", self.rank, self.count, failure.message)));
                 }
@@ -141,7 +141,7 @@ mod imp {
         }
     }
 
-    /// The ranks of MPI's world, which every thread of the process can name.
+    /// The ranks of MPI's world communicator, usable from every thread of the process.
     #[derive(Debug)]
     struct MpiRanks {
         rank: usize,
@@ -160,7 +160,7 @@ mod imp {
         fn exchange(&mut self, out: &mut [Vec<u8>], came: &mut [Vec<u8>]) -> Result<(), String> {
             let world = SimpleCommunicator::world();
             let others = || (0..self.count).filter(|rank| *rank != self.rank);
-            // An error of MPI, such as a rank that is gone, ends the process: that is MPI's own default.
+            // By MPI's default, an error such as a lost rank ends the process.
             scope(|scope| {
                 let send = |rank: usize| WaitGuard::from(world.process_at_rank(rank as i32).immediate_send(scope, &out[rank][..]));
                 let sending: Vec<_> = others().map(send).collect();

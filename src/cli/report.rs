@@ -1,4 +1,4 @@
-//! `warpshard report`: a run as a page, or as a trace for a viewer.
+//! `warpshard report`: writes a run as a page, or as a trace for the Perfetto viewer.
 
 use warpshard_report::text::printable;
 use warpshard_run::Exit;
@@ -12,7 +12,7 @@ use super::output;
 /// Writes the page of a run, its trace, or both.
 ///
 /// # Errors
-/// When the folder has no valid results, or a file cannot be written.
+/// Fails if the folder has no valid results, or a file cannot be written.
 pub(super) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     let run = RunFolder::read(&args.run)?;
     let mut written = String::new();

@@ -1,11 +1,11 @@
-//! `warpshard run`: from options to a result folder and a report.
+//! `warpshard run`: simulates a workload, writes the result folder and prints the report.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use warpshard_report::frame::NoParquet;
 use warpshard_report::{Destination, relaxed_words, summary};
-use warpshard_run::{Exit, Opened, Request, Source, clock_under_load, refuse_another, remove_checkpoint};
+use warpshard_run::{Exit, Opened, Request, Source, check_experiment, clock_under_load, remove_checkpoint};
 use warpshard_stats::EndedBy;
 use warpshard_stats::activity::Activity;
 use warpshard_sync::StopFlag;
@@ -19,13 +19,13 @@ use super::ranks::World;
 use super::{interrupt, monitor, output};
 use crate::catalogue;
 
-/// Where results go without `--out`.
-const RESULTS: &str = "results";
+/// Parent of the default result folders.
+const DEFAULT_PARENT: &str = "results";
 
-/// Simulates, writes the results, prints the report.
+/// Simulates, writes the results, and prints the report.
 ///
 /// # Errors
-/// When the machine or the workload is wrong, the simulated machine deadlocks, or results cannot be written.
+/// Fails if the machine or the workload is invalid, the simulated machine deadlocks, or results cannot be written.
 pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failure> {
     let mut request = args.request();
     let files: Vec<PathBuf> = args.code.program.iter().chain(&args.files).cloned().collect();
@@ -41,17 +41,18 @@ pub(super) fn run(args: &RunArgs, arguments: &[OsString]) -> Result<Exit, Failur
     let arguments: Vec<String> = arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect();
     let called = || Ok::<_, Failure>(Opened::new(catalogue(), &request)?.called_with(arguments.clone()));
     if !args.mpi {
-        return run_alone(args, &request, called, None);
+        return run_first_rank(args, &request, called, None);
     }
     let (world, stop) = (World::join()?, StopFlag::new());
-    let ended = if world.is_first() { run_alone(args, &request, called, Some(&world)) } else { take_part(called, &world, &stop) };
+    let ended = if world.is_first() { run_first_rank(args, &request, called, Some(&world)) } else { run_other_rank(called, &world, &stop) };
     ended.map_err(|failure| world.abort(&failure, &stop))
 }
 
-/// The clock that the machine's table has for the use of the matrix units in this run, which is simulated for that at the machine's own clock.
+/// Simulates the run at the machine's clock, and returns the clock that the machine's table gives for the measured load of the matrix
+/// units.
 fn recorded_clock(request: &Request, in_ranks: bool) -> Result<String, Failure> {
     if in_ranks {
-        return Err(Failure::new(Exit::Usage, "--clock auto: ranks all need the clock before they begin; give a frequency"));
+        return Err(Failure::new(Exit::Usage, "--clock auto: all ranks need the clock before they begin; give a frequency"));
     }
     let first = Request { checkpoint_every: None, resume: None, record: None, interval: None, ..request.clone() };
     let opened = Opened::new(catalogue(), &first)?;
@@ -69,30 +70,30 @@ fn recorded_clock(request: &Request, in_ranks: bool) -> Result<String, Failure> 
     let finished = opened.load()?.simulate(Vec::new(), StopFlag::new(), None)?;
     let (mhz, used) = clock_under_load(&machine, &finished.outcome).ok_or_else(no_clocks)?;
     output::warn(&format!(
-        "note: at {} the matrix units are used for {used:.0} % of the time, so the SMs keep {mhz} MHz",
+        "note: at {} the matrix units are used for {used:.0} % of the time, so the SMs sustain {mhz} MHz",
         machine.clocks.core
     ));
     Ok(format!("{mhz} MHz"))
 }
 
-/// The architecture that a machine's GPU executes: that of its compute capability, or sm_70 where it says none.
+/// Returns the best architecture that a machine's GPU executes according to its compute capability, or sm_70 by default.
 fn architecture_of(machine: &str) -> Result<String, Failure> {
     let loaded = catalogue().machine(machine, &[]).map_err(|error| Failure::new(Exit::Config, error))?;
     let best = loaded.machine.gpu.compute_capability.best_of([70, 75, 80, 86, 90]);
     Ok(format!("sm_{}", best.unwrap_or(70)))
 }
 
-/// Simulates a part of what the first rank writes and prints.
-fn take_part<'a>(open: impl FnOnce() -> Result<Opened<'a>, Failure>, world: &World, stop: &StopFlag) -> Result<Exit, Failure> {
+/// Simulates the part of a rank other than 0.
+fn run_other_rank<'a>(open: impl FnOnce() -> Result<Opened<'a>, Failure>, world: &World, stop: &StopFlag) -> Result<Exit, Failure> {
     let asked = stop.clone();
-    interrupt::install_patient(move || asked.request());
+    interrupt::install_repeated(move || asked.request());
     let ready = open()?.load()?.in_ranks(world.ranks());
     let finished = ready.simulate(Vec::new(), stop.clone(), None)?;
     Ok(if finished.outcome.ended_by == EndedBy::Interrupted { Exit::Interrupted } else { Exit::Ok })
 }
 
-/// Simulates, writes and prints, as the only process or as the first of `world`.
-fn run_alone<'a>(
+/// Simulates, writes and prints, as the only process or as rank 0 of `world`.
+fn run_first_rank<'a>(
     args: &RunArgs,
     request: &Request,
     open: impl FnOnce() -> Result<Opened<'a>, Failure>,
@@ -102,27 +103,27 @@ fn run_alone<'a>(
         NoParquet::check()?;
     }
     if let Some(path) = &args.perfetto {
-        // A file that cannot be written is an error now, not after a long run.
+        // The check reports an unwritable file before a long run and not after it.
         output::writable(path)?;
     }
     let watched = args.monitor.map(|address| monitor::bind(address, args.monitor_token_file.as_deref())).transpose()?;
     let opened = open()?;
     opened.warnings().for_each(|warning| output::warn(&warning));
-    // Made before a long trace is read, so that a folder that cannot be written is an error at once.
+    // The folder is created before a long trace is read, so that an unwritable folder is reported early.
     let named = args.out.as_deref().map(|folder| Destination::folder(folder, args.force)).transpose()?;
     let ready = opened.load()?;
     ready.resumed().into_iter().for_each(output::warn);
     if let (Some(folder), false) = (&args.out, args.force) {
-        refuse_another(folder, &ready.run_toml(), request.resume.is_some())?;
+        check_experiment(folder, &ready.run_toml(), request.resume.is_some())?;
     }
     let ready = if let Some(world) = world { ready.in_ranks(world.ranks()) } else { ready };
     let destination = match named {
         Some(folder) => folder,
-        None => Destination::numbered(Path::new(RESULTS), &ready.folder_name())?,
+        None => Destination::numbered(Path::new(DEFAULT_PARENT), &ready.folder_name())?,
     };
     let stop = StopFlag::new();
     let asked = stop.clone();
-    interrupt::install(interrupt::OF_RUN, move || {
+    interrupt::install(interrupt::RUN_MESSAGE, move || {
         let before = asked.requested();
         asked.request();
         before
@@ -148,7 +149,7 @@ fn run_alone<'a>(
     if outcome.sampled.is_some() {
         output::warn("warning: sampled run: all numbers are estimates");
     }
-    // The report comes first: where the disk is full, it is all that there is of a long run.
+    // The report is printed first: if the disk is full, it is the only result of a long run.
     let printed = output::print_styled(&summary(&finished.facts, outcome, &finished.host, output::stdout_style()));
     match (written, printed) {
         (Ok(folder), printed) => {
@@ -175,7 +176,7 @@ fn run_alone<'a>(
 fn trace(path: &Path, folder: &Path, activity: &Activity) -> Result<(), Failure> {
     output::file(path, &perfetto(&RunFolder::read(folder)?, activity)?)?;
     let sms = activity.sms.iter().flat_map(|sm| {
-        let beside = ("copies, barriers and products of SM", sm.sm, sm.beside.left_out);
+        let beside = ("copies, barriers and products of SM", sm.sm, sm.async_events.left_out);
         [("CTAs of SM", sm.sm, sm.ctas.left_out), ("warps of SM", sm.sm, sm.warps.left_out), beside]
     });
     let channels = activity.channels.iter().map(|channel| ("commands of memory partition", channel.partition, channel.commands.left_out));
@@ -185,7 +186,7 @@ fn trace(path: &Path, folder: &Path, activity: &Activity) -> Result<(), Failure>
         let shown = left_out.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
         let more = if left_out.len() > 4 { ", .." } else { "" };
         output::warn(&format!(
-            "warning: the trace is without later events ({shown}{more}); --perfetto-from and --perfetto-events choose others"
+            "warning: the trace omits later events ({shown}{more}); change --perfetto-from or --perfetto-events to include them"
         ));
     }
     output::print(&format!("Trace for ui.perfetto.dev in {}\n", path.display()))

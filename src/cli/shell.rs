@@ -1,4 +1,4 @@
-//! `warpshard completions` and `warpshard man`: what shells and `man` need, made from the definitions of the options.
+//! `warpshard completions` and `warpshard man`: completions and man pages, generated from the definitions of the options.
 
 use clap::CommandFactory as _;
 
@@ -8,20 +8,20 @@ use super::args::{Cli, CompletionsArgs, ManArgs};
 use super::failure::Failure;
 use super::output;
 
-/// Prints the completions of a shell.
+/// Prints the completion script of a shell.
 ///
 /// # Errors
-/// When standard output cannot be written.
+/// Fails if standard output cannot be written.
 pub(super) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "warpshard", &mut text);
     output::print(&String::from_utf8_lossy(&text)).map(|()| Exit::Ok)
 }
 
-/// Writes a page for `man` of the program and of every command.
+/// Writes a man page of the program and of every command.
 ///
 /// # Errors
-/// When the folder cannot be written.
+/// Fails if the folder cannot be written.
 pub(super) fn man(args: &ManArgs) -> Result<Exit, Failure> {
     let folder = args.out.display();
     let failure = |error: std::io::Error| Failure::new(Exit::Output, format!("cannot write man pages into {folder}: {error}"));

@@ -1,4 +1,4 @@
-//! `warpshard show`: a machine or kernel model with all its values.
+//! `warpshard show`: shows a machine or kernel model with all its values.
 
 use warpshard_report::text::{Align, Table, count, printable, printable_lines};
 use warpshard_run::Exit;
@@ -12,7 +12,7 @@ use super::output;
 /// Prints a machine or kernel model.
 ///
 /// # Errors
-/// When it does not exist or is invalid, or standard output cannot be written.
+/// Fails if it does not exist or is invalid, or standard output cannot be written.
 pub(super) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     let settings = Settings::of(&args.set);
     let text = match args.what {

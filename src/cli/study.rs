@@ -1,4 +1,4 @@
-//! `warpshard study` and `warpshard bench`: experiments, into a result folder and onto the screen.
+//! `warpshard study` and `warpshard bench`: run experiments, write a result folder and print the results.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use warpshard_lab::{
 };
 use warpshard_report::Destination;
 use warpshard_run::inputs::{Settings, trace as load_trace};
-use warpshard_run::{Exit, refuse_another_study};
+use warpshard_run::{Exit, check_study};
 use warpshard_trace::DecodeClock;
 use warpshard_validate::bench::{CheckOptions, ScalingOptions};
 use warpshard_validate::{BenchOptions, Traces, accel_sim};
@@ -27,7 +27,7 @@ use crate::catalogue;
 /// Runs a study.
 ///
 /// # Errors
-/// When an option does not concern the study, reference data is missing, nothing could be run, or the results cannot be written.
+/// Fails if an option does not apply to the study, reference data is missing, no run was possible, or the results cannot be written.
 pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
     let study = crate::find_study(&args.name).ok_or_else(|| Failure::new(Exit::Usage, format!("there is no study `{}`", args.name)))?;
     let cycles = |given: Option<NonZeroU64>| given.map(NonZeroU64::get);
@@ -58,7 +58,7 @@ pub(super) fn study(args: &StudyArgs) -> Result<Exit, Failure> {
     show(study.start(&request), "study-", traces.out.as_deref())
 }
 
-/// Loads a model or a trace, once now to report what is wrong with it.
+/// Returns a function that loads a model or a trace, after loading it once to report its errors early.
 fn loader(name: &str, set: &[(String, String)]) -> Result<LoadFn, Failure> {
     let (name, parameters) = (name.to_owned(), Settings::of(set).model);
     let load = move || {
@@ -72,29 +72,29 @@ fn loader(name: &str, set: &[(String, String)]) -> Result<LoadFn, Failure> {
     Ok(Arc::new(move || load().map_err(|failure| failure.message.into())))
 }
 
-/// Time between two lines of progress where standard error is not a terminal.
-const QUIET: Duration = Duration::from_secs(60);
+/// Period of progress lines if standard error is not a terminal.
+const PRINT_PERIOD: Duration = Duration::from_secs(60);
 
-/// Prints finished runs: each on a terminal, one a minute elsewhere.
+/// Returns a function that reports finished runs: each run on a terminal, one per minute elsewhere.
 fn progress() -> ProgressFn {
     let start = Instant::now();
     let last = Mutex::new(start);
     Arc::new(move |line: &str| {
         let line = format!("{:>6.0} s  {line}", start.elapsed().as_secs_f64());
         match last.lock() {
-            Ok(mut last) if last.elapsed() >= QUIET => {
+            Ok(mut last) if last.elapsed() >= PRINT_PERIOD => {
                 *last = Instant::now();
                 output::warn(&line);
             }
-            _ => output::news(&line),
+            _ => output::print_progress(&line),
         }
     })
 }
 
-/// Measures the host.
+/// Measures the simulation speed on the host.
 ///
 /// # Errors
-/// As [`study`].
+/// Fails as [`study`] does.
 pub(super) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
     let options = BenchOptions {
         threads: args.threads.iter().map(|threads| threads.get() as usize).collect(),
@@ -139,7 +139,7 @@ pub(super) fn show(result: Result<StudyOutput, StudyError>, prefix: &str, out: O
     })?;
     let folder = out.map_or_else(|| PathBuf::from(format!("results/{prefix}{}", result.name)), Path::to_path_buf);
     let destination = Destination::folder(&folder, false)?;
-    refuse_another_study(&folder, &result.name)?;
+    check_study(&folder, &result.name)?;
     let files = result.files().map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
     output::print(&result.text())?;
     let folder = destination.write(&files)?;

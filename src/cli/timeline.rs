@@ -1,4 +1,4 @@
-//! `warpshard timeline`: the decisions of the controllers of a run and the signals that they are based on.
+//! `warpshard timeline`: shows the decisions of a run's controllers and the signals on which they are based.
 
 use std::fs;
 use std::path::Path;
@@ -19,11 +19,11 @@ use super::output;
 /// Prints a summary and writes a plot into the result folder.
 ///
 /// # Errors
-/// When the folder has no valid timeline, no record is in the given range of cycles, or the plot cannot be written.
+/// Fails if the folder has no valid timeline, no record is in the given range of cycles, or the plot cannot be written.
 pub(super) fn timeline(args: &TimelineArgs) -> Result<Exit, Failure> {
     let file = args.run.join("timeline.csv");
-    let contents = input::read_written_text(&file).map_err(|error| {
-        let hint = "only runs with --policy have one in their result folder";
+    let contents = input::read_result_text(&file).map_err(|error| {
+        let hint = "only runs with --policy have a timeline in their result folder";
         Failure::new(Exit::Usage, format!("cannot read {}: {error}; {hint}", file.display()))
     })?;
     let mut records = read(&contents).map_err(|problem| Failure::new(Exit::Usage, format!("{}: {problem}", file.display())))?;
@@ -57,7 +57,7 @@ fn draw(folder: &Path, name: &str, picture: &Strips) -> Result<String, Failure> 
     Ok(printable(&path.display().to_string()).into_owned())
 }
 
-/// Writes a file under a temporary name first.
+/// Writes a file under a temporary name and renames it.
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
     let scratch = Scratch::new(folder)?;
     let written = scratch.path().join(name);

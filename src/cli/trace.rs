@@ -19,13 +19,13 @@ use super::failure::Failure;
 use super::inputs;
 use super::{convert, output, trace_sizes};
 
-/// The binary version of Volta, whose instructions models use.
+/// The binary version of Volta, whose instructions kernel models use.
 const BINARY_VERSION: u32 = 70;
 
-/// Writes the trace, which appears only when it is complete, or shows the sizes of one.
+/// Writes the trace, which appears only when it is complete, or shows the sizes of an existing trace.
 ///
 /// # Errors
-/// When the model or trace is invalid, or the folder is not empty or cannot be written.
+/// Fails if the model or trace is invalid, or the folder is not empty or cannot be written.
 pub(super) fn trace(args: &TraceArgs) -> Result<Exit, Failure> {
     let recorded = Path::new(&args.workload);
     let recorded = recorded.exists() && recorded.extension().is_none_or(|suffix| suffix != "toml");
@@ -47,13 +47,13 @@ pub(super) fn trace(args: &TraceArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Writes text to a temporary folder and converts it to a native file.
+/// Writes a text trace to a temporary folder and converts it to a native file.
 fn native(args: &TraceArgs, out: &Path) -> Result<Exit, Failure> {
     let failure = |error: io::Error| Failure::new(Exit::Output, format!("cannot write {}: {error}", out.display()));
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(failure)?;
     let scratch = Scratch::new(parent).map_err(failure)?;
-    // A trace has the name of its folder.
+    // The name of a trace is the name of its folder.
     let stem = out.file_stem().map_or_else(|| "trace".into(), |stem| stem.to_string_lossy().into_owned());
     let folder = scratch.path().join(stem);
     text(args, &folder)?;
@@ -64,13 +64,13 @@ fn native(args: &TraceArgs, out: &Path) -> Result<Exit, Failure> {
     output::print(&format!("wrote {kernels}; simulate with: warpshard run --trace {}\n{sizes}", out.display())).map(|()| Exit::Ok)
 }
 
-/// Writes the folder of text.
+/// Writes the folder of the text trace.
 fn text(args: &TraceArgs, out: &Path) -> Result<(), Failure> {
     let model = inputs::model(&args.workload, args.seed, &Settings::of(&args.set).model)?;
     let failure = |error: io::Error| Failure::new(Exit::Output, format!("cannot write the trace to {}: {error}", out.display()));
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(failure)?;
-    // Renaming would fail for a folder that is not empty, but only after the trace is written.
+    // A rename would fail for a folder that is not empty, but only after the trace has been written.
     if fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(Failure::new(Exit::Output, format!("{} is not empty; choose another folder", out.display())));
     }
@@ -86,7 +86,7 @@ fn file_name(index: usize) -> String {
     format!("kernel-{}.traceg", index + 1)
 }
 
-/// Copies and launches in program order.
+/// Formats copies and launches in program order.
 fn list(commands: &[Command]) -> String {
     let mut text = String::new();
     for command in commands {

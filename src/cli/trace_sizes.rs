@@ -9,10 +9,10 @@ use warpshard_trace::{TraceOptions, TraceReport, native_facts, trace_is_native};
 use super::failure::Failure;
 use super::output;
 
-/// Decodes a whole trace and counts.
+/// Decodes a whole trace and returns its sizes.
 ///
 /// # Errors
-/// All errors of the trace.
+/// Fails if the trace is invalid.
 pub(super) fn of(path: &Path) -> Result<TraceReport, Failure> {
     warpshard_trace::check(path, &TraceOptions::default()).map_err(|error| Failure::new(Exit::Workload, error))
 }
@@ -20,7 +20,7 @@ pub(super) fn of(path: &Path) -> Result<TraceReport, Failure> {
 /// Prints the sizes of every kernel of a recorded trace.
 ///
 /// # Errors
-/// When the trace is invalid, or standard output cannot be written.
+/// Fails if the trace is invalid, or standard output cannot be written.
 pub(super) fn show(path: &Path) -> Result<Exit, Failure> {
     let report = of(path)?;
     let right = |name| (name, Align::Right);
@@ -48,7 +48,7 @@ pub(super) fn show(path: &Path) -> Result<Exit, Failure> {
     output::print_styled(&text).map(|()| Exit::Ok)
 }
 
-/// The sizes of all kernels in one line.
+/// Formats the sizes of all kernels in one line.
 pub(super) fn line(report: &TraceReport) -> String {
     let instructions = report.warp_instructions();
     let sum = |bytes: fn(&warpshard_trace::KernelReport) -> u64| report.kernels.iter().map(bytes).sum::<u64>();

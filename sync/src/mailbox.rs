@@ -1,8 +1,8 @@
-//! The mailbox that carries what one shard group sends to another from one epoch to the next.
+//! The mailbox that carries a batch of messages from one worker to another, from one epoch to the next.
 //!
-//! Inputs: at most one batch per epoch from one sender. Outputs: each batch, whole and in order, to one receiver in the
-//! next epoch. Invariants: nothing is visible in the epoch in which it was sent; nothing is lost, doubled or reordered;
-//! neither side ever waits. In the steady state nothing is allocated: batches and buffers change places.
+//! Inputs: at most one batch per epoch from one sender. Outputs: each batch, whole and in order, to one receiver in the next epoch.
+//! Invariants: no batch is visible in the epoch in which it was sent; nothing is lost, duplicated or reordered; neither side ever waits. In
+//! the steady state nothing is allocated: batches and buffers are swapped.
 
 use std::fmt;
 
@@ -11,42 +11,43 @@ use crossbeam_utils::CachePadded;
 use crate::mutant;
 use crate::primitive::{Arc, AtomicU64, Ordering, UnsafeCell};
 
-/// A slot's stamp while it belongs to the sender; any other stamp is an epoch plus one, and the receiver's.
+/// The stamp of a slot that belongs to the sender. Any other stamp is the epoch of the batch plus one, and the slot belongs to the
+/// receiver.
 const EMPTY: u64 = 0;
 
-/// One of the two buffers.
+/// A buffer of a mailbox with its stamp.
 struct Slot<T> {
     stamp: AtomicU64,
     batch: UnsafeCell<Vec<T>>,
 }
 
-/// The two buffers of a mailbox, apart from each other because both sides write, each in its own one.
+/// The two buffers of a mailbox, on separate cache lines because both sides write, each in a different buffer.
 struct Slots<T>([CachePadded<Slot<T>>; 2]);
 
-// SAFETY: a slot's batch is accessed by the sender alone while its stamp is `EMPTY` and by the receiver alone otherwise;
-// each side gives the slot away with a `Release` store of the stamp and takes it with an `Acquire` load. There is one
-// sender and one receiver, both used through `&mut`, so messages only move between threads: `T: Send` is enough.
+// SAFETY: only the sender accesses a slot's batch while its stamp is `EMPTY`, and only the receiver otherwise; each side hands the slot
+// over with a `Release` store of the stamp and receives it with an `Acquire` load. There is one sender and one receiver, both used through
+// `&mut`, so messages only move between threads: `T: Send` is enough.
 unsafe impl<T: Send> Sync for Slots<T> {}
 // SAFETY: moving the slots moves the messages in them, which are `Send`.
 unsafe impl<T: Send> Send for Slots<T> {}
 
 impl<T> Slots<T> {
-    /// The slot for what is sent in `epoch`.
+    /// Returns the slot for a batch that is sent in `epoch`.
     fn of(&self, epoch: u64) -> &Slot<T> {
         &self.0[if mutant::MAILBOX_PARITY_IGNORED { 0 } else { (epoch & 1) as usize }]
     }
 }
 
-/// Makes a lock-free mailbox with one sender and one receiver, double-buffered by the epoch's parity.
+/// Creates a lock-free mailbox with one sender and one receiver, double-buffered by the epoch's parity.
 ///
-/// What is sent in epoch e is received in epoch e+1. Sender and receiver must stay within one epoch of each other, which
-/// an epoch barrier guarantees; the mailbox does not rely on it: each slot carries a stamp, so a sender that runs ahead is
-/// stopped by a panic and a receiver never sees what is not due.
+/// A batch that is sent in epoch e is received in epoch e+1. Sender and receiver must stay within one epoch of each other, which an epoch
+/// barrier guarantees. The mailbox checks it: each slot carries a stamp, so a sender that runs ahead panics, and a receiver never sees a
+/// batch that is not due.
 ///
 /// # Memory ordering
-/// Each slot belongs to one side at a time, and its stamp says to which. The sender fills an empty slot and stores the
-/// stamp with `Release`; the receiver loads it with `Acquire`, empties the slot and stores `EMPTY` with `Release`, which
-/// the sender loads with `Acquire` before it fills the slot again, and so sees what the receiver left in it.
+/// Each slot belongs to one side at a time, as its stamp shows. The sender fills an empty slot and stores the stamp with `Release`. The
+/// receiver loads the stamp with `Acquire`, empties the slot and stores `EMPTY` with `Release`. The sender loads it with `Acquire` before
+/// it fills the slot again, and so sees the vector that the receiver left there.
 pub fn mailbox<T: Send>() -> (Sender<T>, Receiver<T>) {
     let slot = || CachePadded::new(Slot { stamp: AtomicU64::new(EMPTY), batch: UnsafeCell::new(Vec::new()) });
     let slots = Arc::new(Slots([slot(), slot()]));
@@ -64,11 +65,11 @@ pub struct Receiver<T: Send> {
 }
 
 impl<T: Send> Sender<T> {
-    /// Hands over everything in `batch`, to be received in epoch `epoch + 1`, and leaves an empty vector with the capacity
-    /// of an earlier batch. An empty batch changes nothing. At most one batch per epoch.
+    /// Sends everything in `batch`, to be received in epoch `epoch + 1`, and leaves an empty vector with the capacity of an earlier batch.
+    /// An empty batch changes nothing. At most one batch per epoch is allowed.
     ///
     /// # Panics
-    /// When the slot still holds a batch: one of this epoch, or one that the receiver has not taken (epoch overtaken).
+    /// If the slot still holds a batch: a batch of this epoch, or a batch that the receiver has not taken (epoch overtaken).
     #[inline]
     pub fn send(&mut self, epoch: u64, batch: &mut Vec<T>) {
         if !batch.is_empty() {
@@ -76,11 +77,11 @@ impl<T: Send> Sender<T> {
         }
     }
 
-    /// Hands over what `put` makes of the vector that the receiver left behind, to be received in epoch `epoch + 1`. For messages
-    /// that are containers themselves, whose allocations come back this way. At most once per epoch.
+    /// Sends the vector that `put` fills, to be received in epoch `epoch + 1`; `put` gets the vector that the receiver left. For messages
+    /// that are containers themselves, so that their allocations return to the sender. At most one call per epoch is allowed.
     ///
     /// # Panics
-    /// As [`Sender::send`].
+    /// In the same cases as [`Sender::send`].
     #[inline]
     pub fn fill(&mut self, epoch: u64, put: impl FnOnce(&mut Vec<T>)) {
         let slot = self.slots.of(epoch);
@@ -95,22 +96,22 @@ impl<T: Send> Sender<T> {
 }
 
 impl<T: Send> Receiver<T> {
-    /// Takes what was sent in epoch `epoch - 1`, in the order of sending, and nothing else; to be called during `epoch`.
+    /// Takes the batch that was sent in epoch `epoch - 1`, in the order of sending; to be called during `epoch`.
     ///
     /// If `take` panics, the rest of the batch is dropped.
     ///
     /// # Panics
-    /// When the slot holds a batch of an earlier epoch, which the receiver should have taken then (epoch overtaken).
+    /// If the slot holds a batch of an earlier epoch, which the receiver should have taken earlier (epoch overtaken).
     #[inline]
     pub fn receive(&mut self, epoch: u64, take: impl FnMut(&T)) {
         self.empty(epoch, |held| held.drain(..).as_slice().iter().for_each(take));
     }
 
-    /// Lends the vector that was sent in epoch `epoch - 1`, where one was; what `take` leaves in it goes back to the sender, for
+    /// Lends the vector that was sent in epoch `epoch - 1`, if any, to `take`; its remaining content returns to the sender, for
     /// [`Sender::fill`]. To be called during `epoch`.
     ///
     /// # Panics
-    /// As [`Receiver::receive`].
+    /// In the same cases as [`Receiver::receive`].
     #[inline]
     pub fn empty(&mut self, epoch: u64, take: impl FnOnce(&mut Vec<T>)) {
         if !self.pending(epoch) {
@@ -118,8 +119,8 @@ impl<T: Send> Receiver<T> {
         }
         let slot = self.slots.of(epoch.wrapping_sub(1));
         slot.batch.with_mut(|held| {
-            // SAFETY: `pending` found a stamp that is not `EMPTY` and acquired it, so the slot is the receiver's, and this
-            // is the only receiver.
+            // SAFETY: `pending` found a stamp that is not `EMPTY` and acquired it, so the slot is the receiver's, and this is the only
+            // receiver.
             let held = unsafe { &mut *held };
             if mutant::MAILBOX_REVERSED {
                 held.reverse();
@@ -131,17 +132,17 @@ impl<T: Send> Receiver<T> {
         }
     }
 
-    /// Whether a batch of epoch `epoch - 1` waits.
+    /// Returns true if a batch of epoch `epoch - 1` is pending.
     ///
     /// # Panics
-    /// As [`Receiver::receive`].
+    /// In the same cases as [`Receiver::receive`].
     #[inline]
     pub fn pending(&self, epoch: u64) -> bool {
-        // The stamp of a batch is its epoch plus one, which is the epoch in which it is due. A slot that is ahead of the
-        // receiver holds what is due later; one that lags behind was forgotten.
+        // The stamp of a batch is the epoch in which the batch is due. A slot with a later stamp holds a batch that is not due yet; a slot
+        // with an earlier stamp holds a batch that the receiver missed.
         let stamp = self.slots.of(epoch.wrapping_sub(1)).stamp.load(Ordering::Acquire);
         if stamp != EMPTY && stamp < epoch {
-            forgotten(epoch, stamp - 1);
+            missed_batch(epoch, stamp - 1);
         }
         stamp != EMPTY && (stamp == epoch || mutant::MAILBOX_STAMP_IGNORED)
     }
@@ -156,7 +157,7 @@ fn overtaken(epoch: u64, held: u64) -> ! {
 }
 
 #[cold]
-fn forgotten(epoch: u64, held: u64) -> ! {
+fn missed_batch(epoch: u64, held: u64) -> ! {
     panic!("mailbox: epoch overtaken: the batch of epoch {held} was not taken before epoch {epoch}");
 }
 

@@ -1,8 +1,7 @@
 //! All atomics, locks and cells of this crate: the standard library's, or loom's under `cfg(loom)`.
 //!
-//! Inputs: none. Outputs: one set of names with one shape, so that every type of this crate is written once and can be
-//! run on real threads or explored by the model checker. Invariant: no other module names `std::sync` atomics or
-//! `std::cell::UnsafeCell`.
+//! Inputs: none. Outputs: one set of names with one interface, so that every type of this crate is written once and can run on real threads
+//! or be explored by the model checker. Invariant: no other module names `std::sync` atomics or `std::cell::UnsafeCell`.
 
 #[cfg(loom)]
 pub(crate) use loom::{
@@ -27,20 +26,19 @@ pub(crate) use std::{
 
 use std::sync::PoisonError;
 
-/// Locks `mutex`; a panic of another holder is no reason to stop, because every lock of this crate guards plain fields
-/// that are written in one step.
+/// Locks `mutex` and ignores lock poisoning, because every lock of this crate guards plain fields that are written in one step.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits on `condition`, giving `guard` up meanwhile; see [`lock`] for why a lock's own poison is passed over.
+/// Waits on `condition` and releases `guard` while waiting; ignores lock poisoning for the same reason as [`lock`].
 pub(crate) fn wait_on<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
     condition.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(not(loom))]
 mod real {
-    //! The standard library's cell in the shape of loom's, and its clock.
+    //! The standard library's cell with loom's interface, and the standard library's clock.
 
     use std::time::{Duration, Instant};
 
@@ -60,7 +58,7 @@ mod real {
         }
     }
 
-    /// A cell whose accesses are closures, so that loom's version can see when each begins.
+    /// A cell whose accesses are closures, so that loom's version can observe the start of each access.
     #[derive(Debug)]
     pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
@@ -89,10 +87,10 @@ mod real {
 mod modelled {
     //! loom's atomic word, with every access made visible to loom's search, and a clock for models, in which no time passes.
     //!
-    //! To find what to reorder, loom 0.7 compares an access with the last one to the same atomic only. A thread that loads
-    //! a word and then changes it hides, behind its own load, that its change conflicts with another thread's earlier
-    //! load, and loom never tries the other order. So each access here first touches a companion word with a relaxed
-    //! read-modify-write: those conflict pairwise, so loom tries all their orders, and being relaxed they order nothing.
+    //! To find possible reorderings, loom 0.7 compares an access only with the last access to the same atomic. If a thread loads a word and
+    //! then changes it, its own load hides the conflict of the change with another thread's earlier load, and loom never tries the other
+    //! order. So each access here first touches a companion word with a relaxed read-modify-write. These accesses conflict pairwise, so
+    //! loom tries all their orders; because they are relaxed, they order nothing.
 
     use std::time::Duration;
 
@@ -100,7 +98,7 @@ mod modelled {
 
     use super::Ordering;
 
-    /// A clock by which any time has passed as soon as it is looked at, so that a model polls once.
+    /// A clock on which every timeout has expired at the first read, so that a model polls once.
     #[derive(Debug)]
     pub(crate) struct Stopwatch;
 

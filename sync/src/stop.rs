@@ -1,6 +1,6 @@
 //! The flag with which a signal handler or a monitor requests the end of a run.
 //!
-//! Inputs: requests from any thread. Output: whether there was one. Invariant: a request is never withdrawn.
+//! Inputs: requests from any thread. Output: true after a request. Invariant: a request is never withdrawn.
 
 use crate::mutant;
 use crate::primitive::{Arc, AtomicBool, Ordering};
@@ -8,15 +8,15 @@ use crate::primitive::{Arc, AtomicBool, Ordering};
 /// A cooperative stop flag, shared by its clones: a request interrupts no thread; threads poll for it.
 ///
 /// # Memory ordering
-/// A request is a `Release` store and a poll an `Acquire` load, so a thread that sees the request also sees what the
-/// requesting thread wrote before, for instance the reason.
+/// A request is a `Release` store and a poll an `Acquire` load, so a thread that sees the request also sees the requesting thread's earlier
+/// writes, for instance the reason.
 #[derive(Debug, Clone)]
 pub struct StopFlag {
     requested: Arc<AtomicBool>,
 }
 
 impl StopFlag {
-    /// A flag without a request.
+    /// Creates a flag without a request.
     pub fn new() -> Self {
         Self { requested: Arc::new(AtomicBool::new(false)) }
     }
@@ -26,7 +26,7 @@ impl StopFlag {
         self.requested.store(true, mutant::order(mutant::STOP_RELAXED, Ordering::Release));
     }
 
-    /// Whether a stop was requested.
+    /// Returns true if a stop was requested.
     pub fn requested(&self) -> bool {
         self.requested.load(Ordering::Acquire)
     }

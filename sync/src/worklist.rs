@@ -1,7 +1,7 @@
 //! A worker's list of items for work stealing: other workers may take offered items one by one.
 //!
-//! Inputs: items, and in each epoch the list of those that have work. Outputs: each item of that list to exactly one taker.
-//! Invariants: between offers only the owner accesses the items; no operation waits; an offer allocates nothing.
+//! Inputs: items, and in each epoch the list of items that have work. Outputs: each listed item, to exactly one taker. Invariants: between
+//! offers only the owner accesses the items; no operation waits; an offer allocates nothing.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -11,43 +11,42 @@ use crossbeam_utils::CachePadded;
 use crate::mutant;
 use crate::primitive::{Arc, AtomicU64, Ordering, UnsafeCell};
 
-/// What `left` counts down from and never reaches: numbers above are below zero, so the offer is used up.
-const HALF: u64 = 1 << 63;
+/// Upper bound of `left`. Larger values of `left` have wrapped below zero, so the offer is used up.
+const COUNT_LIMIT: u64 = 1 << 63;
 
-/// The items, and which of them are on offer.
+/// The items and the numbers of the offered items.
 struct Content<T> {
     items: Vec<UnsafeCell<T>>,
     offered: Vec<u32>,
 }
 
-/// What the owner and the other workers (stealers) share.
+/// State that the owner and the other workers (stealers) share.
 struct Shared<T> {
-    /// Entries of the list that nobody has taken yet; at most zero when nothing is on offer.
+    /// Number of offered entries that no worker has taken yet; zero or below if no offer is open.
     left: CachePadded<AtomicU64>,
-    /// Entries that were taken and given back.
+    /// Number of entries that were taken and returned.
     done: CachePadded<AtomicU64>,
     content: UnsafeCell<Content<T>>,
 }
 
-// SAFETY: while nothing is on offer only the owner touches `content`, through `&mut`. While something is, nobody writes to
-// `content` itself, and each item of the list is touched by the one taker that counted `left` down to its entry. So items
-// only move between threads: `T: Send` is enough.
+// SAFETY: while no offer is open only the owner accesses `content`, through `&mut`. While an offer is open, no thread writes to `content`
+// itself, and only the taker that counted `left` down to the entry of an item accesses that item. So items only move between threads: `T:
+// Send` is enough.
 unsafe impl<T: Send> Sync for Shared<T> {}
 // SAFETY: moving the list moves the items in it, which are `Send`.
 unsafe impl<T: Send> Send for Shared<T> {}
 
-/// Makes a work list of `items` with its owner and a first stealer.
+/// Creates a work list of `items` with its owner and a first stealer.
 ///
-/// The owner [offers](WorkOwner::offer) some of its items, then owner and stealers [take](WorkOwner::take) them one by one,
-/// from the last to the first. When all that was taken has been given back, the owner [closes](WorkOwner::close) the list
-/// and has its items for itself again.
+/// The owner [offers](WorkOwner::offer) some of its items, then owner and stealers [take](WorkOwner::take) them one by one, from the last
+/// to the first. When all taken items have been returned, the owner [closes](WorkOwner::close) the list and has exclusive access to its
+/// items again.
 ///
 /// # Memory ordering
-/// The offer is a `Release` store of the number of entries, and each taking a read-modify-write with `Acquire` that counts
-/// it down, so whoever takes an item sees what the owner did to it before: takings belong to the release sequence of the
-/// offer. Giving back is a `Release` addition to a second word, which the owner loads with `Acquire` before it touches the
-/// items again, so it sees what the takers did. A taker that comes after the closing finds nothing left, and one that comes
-/// after the next offer takes part in that.
+/// The offer is a `Release` store of the number of entries, and each take is a read-modify-write with `Acquire` that counts it down, so a
+/// taker sees the owner's earlier writes to the item: takes belong to the release sequence of the offer. A return is a `Release` addition
+/// to a second word, which the owner loads with `Acquire` before it accesses the items again, so the owner sees the takers' writes. A take
+/// after the list is closed finds no entry, and a take after the next offer takes part in that offer.
 pub fn worklist<T: Send>(items: Vec<T>) -> (WorkOwner<T>, Stealer<T>) {
     let content = Content { items: items.into_iter().map(UnsafeCell::new).collect(), offered: Vec::new() };
     let shared = Arc::new(Shared {
@@ -61,36 +60,36 @@ pub fn worklist<T: Send>(items: Vec<T>) -> (WorkOwner<T>, Stealer<T>) {
 /// The owner of a [`worklist()`].
 pub struct WorkOwner<T: Send> {
     shared: Arc<Shared<T>>,
-    /// Entries of the present offer.
+    /// Number of entries of the open offer.
     offered: Option<u64>,
 }
 
-/// Another worker's access to the offered items; there may be any number of them.
+/// Another worker's access to the offered items; a list may have any number of stealers.
 pub struct Stealer<T: Send> {
     shared: Arc<Shared<T>>,
 }
 
-/// An item that was taken; given back when dropped.
-pub struct Taken<'a, T: Send> {
+/// A taken item; dropping it returns the item.
+pub struct TakenItem<'a, T: Send> {
     shared: &'a Shared<T>,
     item: *mut T,
 }
 
 impl<T: Send> WorkOwner<T> {
-    /// Offers the items whose numbers are in `list`, which must ascend or descend, so that it names each once; they are taken from
-    /// its end.
+    /// Offers the items whose numbers are in `list`. The numbers must ascend or descend, so that each item is listed once. Items are taken
+    /// from the end of `list`.
     ///
     /// # Panics
-    /// When the work list is not closed, or `list` neither ascends nor descends or names an item that is not there.
+    /// If the work list is not closed, or `list` neither ascends nor descends, or `list` names an item that does not exist.
     #[inline]
     pub fn offer(&mut self, list: &[u32]) {
-        self.shut();
+        self.assert_closed();
         self.shared.content.with_mut(|content| {
-            // SAFETY: nothing is on offer, so the content is the owner's, and `&mut self` excludes other references from here.
+            // SAFETY: no offer is open, so the content is the owner's, and `&mut self` excludes other references from here.
             let content = unsafe { &mut *content };
             let once = list.is_sorted_by(|a, b| a < b) || list.is_sorted_by(|a, b| a > b);
             let there = [list.first(), list.last()].into_iter().flatten().all(|&end| (end as usize) < content.items.len());
-            assert!(once && there, "work list: a wrong offer {list:?}");
+            assert!(once && there, "work list: an invalid offer {list:?}");
             content.offered.clear();
             content.offered.extend_from_slice(list);
         });
@@ -98,28 +97,28 @@ impl<T: Send> WorkOwner<T> {
         self.shared.left.store(list.len() as u64, mutant::order(mutant::WORKLIST_RELAXED_OFFER, Ordering::Release));
     }
 
-    /// Takes the last item on offer that nobody has taken yet.
+    /// Takes the last offered item that no worker has taken yet.
     #[inline]
-    pub fn take(&mut self) -> Option<Taken<'_, T>> {
+    pub fn take(&mut self) -> Option<TakenItem<'_, T>> {
         self.shared.take()
     }
 
-    /// Whether all that was taken has been given back, and nothing is left to take.
+    /// Returns true if all offered items have been taken and returned.
     #[inline]
     pub fn is_done(&self) -> bool {
         let order = mutant::order(mutant::WORKLIST_RELAXED_RETURN, Ordering::Acquire);
         self.offered.is_none_or(|offered| self.shared.done.load(order) == offered)
     }
 
-    /// Ends the offer; items that nobody took stay as they are. Does nothing when nothing is on offer.
+    /// Closes the offer; items that no worker took are unchanged. Does nothing if no offer is open.
     ///
     /// # Panics
-    /// When an item has not been given back.
+    /// If an item has not been returned.
     #[inline]
     pub fn close(&mut self) {
         let Some(offered) = self.offered else { return };
         let left = self.shared.left.swap(0, Ordering::Relaxed);
-        let taken = if left < HALF { offered - left } else { offered };
+        let taken = if left < COUNT_LIMIT { offered - left } else { offered };
         let order = mutant::order(mutant::WORKLIST_RELAXED_RETURN, Ordering::Acquire);
         let done = self.shared.done.load(order);
         assert!(done == taken || mutant::WORKLIST_CLOSED_EARLY, "work list: closed while {} of its items were taken", taken - done);
@@ -127,85 +126,85 @@ impl<T: Send> WorkOwner<T> {
         self.offered = None;
     }
 
-    /// The number of items.
+    /// Returns the number of items.
     ///
     /// # Panics
-    /// As all that follow, when the list is not closed.
+    /// If the list is not closed; the same holds for the following methods.
     pub fn len(&self) -> usize {
-        self.shut();
-        // SAFETY: nothing is on offer, so nobody but the owner touches the content, and `&self` keeps it from changing.
+        self.assert_closed();
+        // SAFETY: no offer is open, so only the owner accesses the content, and `&self` keeps it from changing.
         self.shared.content.with(|content| unsafe { &*content }.items.len())
     }
 
-    /// Whether there are no items.
+    /// Returns true if the list has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One item; panics when there is none of this number.
+    /// Returns an item by number; panics if there is no such item.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> &mut T {
-        self.shut();
-        // SAFETY: nothing is on offer, so content and item are the owner's; the reference borrows the owner.
+        self.assert_closed();
+        // SAFETY: no offer is open, so content and item are the owner's; the reference borrows the owner.
         let content = self.shared.content.with(|content| unsafe { &*content });
-        // SAFETY: as above.
+        // SAFETY: as for `content`.
         content.items[index].with_mut(|item| unsafe { &mut *item })
     }
 
-    /// All items in their order.
+    /// Returns all items in order.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut T> {
-        self.shut();
-        // SAFETY: as in `get_mut`; each cell is visited once, so the references do not overlap.
+        self.assert_closed();
+        // SAFETY: as in `get_mut`; the iterator visits each cell once, so the references do not overlap.
         let content = self.shared.content.with(|content| unsafe { &*content });
         let lent = |item: *mut T| {
-            // SAFETY: as above.
+            // SAFETY: as for `content`.
             unsafe { &mut *item }
         };
         content.items.iter().map(move |item| item.with_mut(lent))
     }
 
-    /// Takes all items out.
+    /// Removes and returns all items.
     pub fn drain(&mut self) -> Vec<T> {
-        self.shut();
-        // SAFETY: nothing is on offer, so the content is the owner's.
+        self.assert_closed();
+        // SAFETY: no offer is open, so the content is the owner's.
         let items = self.shared.content.with_mut(|content| std::mem::take(unsafe { &mut (*content).items }));
         items.into_iter().map(UnsafeCell::into_inner).collect()
     }
 
     /// Appends an item.
     pub fn push(&mut self, item: T) {
-        self.shut();
+        self.assert_closed();
         // SAFETY: as in `drain`.
         self.shared.content.with_mut(|content| unsafe { &mut (*content).items }.push(UnsafeCell::new(item)));
     }
 
     #[inline]
-    fn shut(&self) {
+    fn assert_closed(&self) {
         assert!(self.offered.is_none(), "work list: the owner accesses its items while they are on offer");
     }
 }
 
 impl<T: Send> Stealer<T> {
-    /// Takes the last item on offer that nobody has taken yet.
+    /// Takes the last offered item that no worker has taken yet.
     #[inline]
-    pub fn steal(&self) -> Option<Taken<'_, T>> {
+    pub fn steal(&self) -> Option<TakenItem<'_, T>> {
         self.shared.take()
     }
 
-    /// How many items can be taken at present.
+    /// Returns the number of items that can be taken at present.
     #[inline]
     pub fn left(&self) -> u64 {
         let left = self.shared.left.load(Ordering::Relaxed);
-        if left < HALF { left } else { 0 }
+        if left < COUNT_LIMIT { left } else { 0 }
     }
 }
 
 impl<T: Send> Shared<T> {
     #[inline]
-    fn take(&self) -> Option<Taken<'_, T>> {
-        // Loaded first, so that a failed attempt neither takes the cache line exclusively nor counts far below zero.
+    fn take(&self) -> Option<TakenItem<'_, T>> {
+        // This load comes first, so that a failed attempt neither takes the cache line exclusively nor counts far below zero.
         let seen = self.left.load(Ordering::Relaxed);
-        if seen == 0 || seen >= HALF {
+        if seen == 0 || seen >= COUNT_LIMIT {
             return None;
         }
         let before = if mutant::WORKLIST_TAKEN_TWICE {
@@ -214,36 +213,36 @@ impl<T: Send> Shared<T> {
         } else {
             self.left.fetch_sub(1, Ordering::Acquire)
         };
-        if before == 0 || before >= HALF {
+        if before == 0 || before >= COUNT_LIMIT {
             return None;
         }
-        // SAFETY: this thread alone counted `left` down from `before`, so the entry below it is its own; the offer that it
-        // belongs to was acquired, and is not closed before `Taken` is dropped.
+        // SAFETY: this thread alone counted `left` down from `before`, so it owns the entry below `before`; it acquired the offer of the
+        // entry, which is not closed before `TakenItem` is dropped.
         let content = self.content.with(|content| unsafe { &*content });
         let item = content.items[content.offered[before as usize - 1] as usize].with_mut(|item| item);
-        Some(Taken { shared: self, item })
+        Some(TakenItem { shared: self, item })
     }
 }
 
-impl<T: Send> Deref for Taken<'_, T> {
+impl<T: Send> Deref for TakenItem<'_, T> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the item is this taker's until it is dropped.
+        // SAFETY: the item belongs to this taker until the taker is dropped.
         unsafe { &*self.item }
     }
 }
 
-impl<T: Send> DerefMut for Taken<'_, T> {
+impl<T: Send> DerefMut for TakenItem<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and `&mut self` excludes other references from here.
+        // SAFETY: as in `deref`; `&mut self` excludes other references from here.
         unsafe { &mut *self.item }
     }
 }
 
-impl<T: Send> Drop for Taken<'_, T> {
+impl<T: Send> Drop for TakenItem<'_, T> {
     #[inline]
     fn drop(&mut self) {
         self.shared.done.fetch_add(1, mutant::order(mutant::WORKLIST_RELAXED_RETURN, Ordering::Release));
@@ -262,7 +261,7 @@ impl<T: Send> fmt::Debug for Stealer<T> {
     }
 }
 
-impl<T: Send + fmt::Debug> fmt::Debug for Taken<'_, T> {
+impl<T: Send + fmt::Debug> fmt::Debug for TakenItem<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

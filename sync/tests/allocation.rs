@@ -1,4 +1,4 @@
-//! Shows that the steady state of an epoch allocates nothing.
+//! Checks that the steady state of an epoch allocates nothing.
 #![cfg(not(loom))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -7,24 +7,24 @@ use std::time::Duration;
 
 use warpshard_sync::{EpochBarrier, WaitPolicy, mailbox};
 
-/// The system's allocator, counting the calls of each thread.
+/// The system's allocator, with a count of each thread's calls.
 struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; the counter is a plain thread-local cell that needs neither
-// an allocation nor a destructor.
+// SAFETY: every call goes to the system's allocator unchanged; the counter is a plain thread-local cell that needs neither an allocation
+// nor a destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller meets the contract of `System::alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller meets the contract of `System::dealloc`.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -37,7 +37,7 @@ fn an_epoch_of_waiting_sending_and_receiving_allocates_nothing_in_the_steady_sta
     let (to_second, from_first) = mailbox();
     let (to_first, from_second) = mailbox();
     let locals = vec![(to_second, from_second), (to_first, from_first)];
-    // Falling asleep must not allocate either.
+    // Falling asleep must allocate nothing, too.
     let parties = EpochBarrier::new(locals, 0_u64, WaitPolicy { spin: Duration::from_nanos(1) });
     let warm_up = 8;
     let counts: Vec<(u64, u64)> = std::thread::scope(|scope| {
@@ -54,7 +54,7 @@ fn an_epoch_of_waiting_sending_and_receiving_allocates_nothing_in_the_steady_sta
                         receiver.receive(epoch, |number: &u64| received += number);
                         batch.extend(0..50);
                         sender.send(epoch, &mut batch);
-                        party.wait(|epochs, _| *epochs += 1).expect("nobody breaks off");
+                        party.wait(|epochs, _| *epochs += 1).expect("no party fails");
                     }
                     let steady = ALLOCATIONS.get() - warm;
                     party.finish();

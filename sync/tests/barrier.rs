@@ -1,4 +1,4 @@
-//! What the epoch barrier does on real threads.
+//! Tests of the epoch barrier on real threads.
 #![cfg(not(loom))]
 
 use std::thread;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use warpshard_sync::{EpochBarrier, Party, Role, WaitPolicy};
 
-/// Runs `work` on one thread per party and returns what each returned.
+/// Runs `work` on one thread per party; returns the results.
 fn on_threads<L: Send, G: Send + Sync, R: Send>(parties: Vec<Party<L, G>>, work: impl Fn(Party<L, G>) -> R + Sync) -> Vec<R> {
     let work = &work;
     thread::scope(|scope| {
@@ -15,7 +15,7 @@ fn on_threads<L: Send, G: Send + Sync, R: Send>(parties: Vec<Party<L, G>>, work:
     })
 }
 
-/// Everybody adds its index plus one, the coordinator sums up; returns the sum and how often each party was last.
+/// Each party adds its index plus one, and the coordinator sums the values; returns the sum and how often each party was last.
 fn sum_up(threads: usize, epochs: u64, policy: WaitPolicy) -> (u64, Vec<u64>) {
     let parties = EpochBarrier::new(vec![0_u64; threads], (0_u64, 0_u64), policy);
     let lasts = on_threads(parties, |mut party| {
@@ -47,7 +47,7 @@ fn one_party_passes_without_waiting_and_runs_every_control_step() {
 }
 
 #[test]
-fn every_epoch_has_one_last_arriver_who_sees_all_local_states() {
+fn every_epoch_has_one_last_arriver_that_sees_all_local_states() {
     let (sum, lasts) = sum_up(2, 20_000, WaitPolicy::default());
     assert_eq!(sum, 20_000 * 3);
     assert_eq!(lasts.iter().sum::<u64>(), 20_000);
@@ -71,7 +71,7 @@ fn as_many_threads_as_cores_poll() {
 }
 
 #[test]
-fn the_last_to_finish_gets_the_local_states_in_the_order_of_the_parties() {
+fn the_last_party_to_finish_gets_the_local_states_in_order() {
     let mut parties = EpochBarrier::new(vec!["a", "b", "c"], 7, WaitPolicy::default());
     assert_eq!(parties[1].index(), 1);
     assert_eq!(parties[1].parties(), 3);
@@ -97,7 +97,7 @@ fn the_control_step_reaches_local_states_by_index_and_side_by_side() {
 }
 
 #[test]
-fn states_that_nobody_takes_are_dropped_once() {
+fn untaken_states_are_dropped_once() {
     let counted = std::sync::Arc::new(());
     let locals = vec![counted.clone(), counted.clone()];
     drop(EpochBarrier::new(locals, counted.clone(), WaitPolicy::default()));
@@ -105,11 +105,11 @@ fn states_that_nobody_takes_are_dropped_once() {
 }
 
 #[test]
-fn parties_that_retire_and_come_back_in_any_order_miss_no_epoch_that_counts_them() {
+fn retired_and_reactivated_parties_miss_no_epoch_that_counts_them() {
     for policy in [WaitPolicy::sleeping(), WaitPolicy::default()] {
         let threads = 6;
         let epochs = 4000_u64;
-        // A number for each epoch that looks random: how many take part in the next one.
+        // A pseudorandom number of active parties for the next epoch.
         let active_after = move |epoch: u64| if epoch + 1 == epochs { threads } else { (epoch * 7 + epoch / 5 * 3) as usize % threads + 1 };
         let taken_part = |index: usize| 1 + (0..epochs - 1).filter(|&epoch| index < active_after(epoch)).count() as u64;
         let parties = EpochBarrier::new(vec![0_u64; threads], 0_u64, policy);
@@ -120,7 +120,7 @@ fn parties_that_retire_and_come_back_in_any_order_miss_no_epoch_that_counts_them
                     locals.set_active(active_after(*epoch));
                     *epoch += 1;
                 };
-                party.wait(control).expect("nobody breaks off");
+                party.wait(control).expect("no party fails");
             }
             party.finish()
         });

@@ -1,4 +1,4 @@
-//! The epoch barrier under every interleaving: wake-ups, epochs, and who sees what.
+//! Tests of the epoch barrier under every interleaving: wake-ups, epochs, and visibility of writes.
 #![cfg(loom)]
 
 mod explore;
@@ -11,12 +11,12 @@ use warpshard_sync::{EpochBarrier, Locals, Party, Role, WaitPolicy};
 
 use explore::{explore, explore_at_most};
 
-/// Falls asleep at once.
+/// A policy that sleeps immediately.
 const SLEEP: WaitPolicy = WaitPolicy::sleeping();
-/// Polls once before it falls asleep, so that it can be released both ways: no time passes in a model.
+/// A policy that polls once before it sleeps, so that a release can reach a polling or a sleeping party; no time passes in a model.
 const LOOK: WaitPolicy = WaitPolicy { spin: Duration::from_nanos(1) };
 
-/// Runs `work` for every party, that of party 0 on the calling thread.
+/// Runs `work` for every party; party 0 runs on the calling thread.
 fn on_threads<L, G, R>(parties: Vec<Party<L, G>>, work: fn(Party<L, G>) -> R) -> Vec<R>
 where
     L: Send + 'static,
@@ -84,7 +84,7 @@ fn the_last_arriver_sees_all_local_states() {
 }
 
 #[test]
-fn everybody_sees_what_the_last_arriver_wrote() {
+fn all_parties_see_the_last_arrivers_writes() {
     explore(|| {
         on_threads(EpochBarrier::new(vec![0_u64; 2], 0_u64, LOOK), |mut party| {
             for epoch in 1..=2 {
@@ -102,7 +102,7 @@ fn everybody_sees_what_the_last_arriver_wrote() {
 }
 
 #[test]
-fn the_last_to_finish_gets_all_states_and_nobody_else_does() {
+fn only_the_last_party_to_finish_gets_the_states() {
     explore(|| {
         let ends = on_threads(EpochBarrier::new(vec![0, 0], 7, SLEEP), |mut party| {
             *party.local() = party.index() + 1;
@@ -115,8 +115,8 @@ fn the_last_to_finish_gets_all_states_and_nobody_else_does() {
 
 /// Passes `epochs` epochs; after epoch e, counted from 1, `active[e - 1]` parties are active.
 ///
-/// Each party counts in its local state in which epochs it took part. The coordinator checks all counts and changes them, those of
-/// retired parties too, so that an access of theirs outside of their epochs is a data race.
+/// Each party counts its epochs in its local state. The coordinator checks and changes all counts, including the counts of retired parties,
+/// so that an access of a retired party to its count is a data race.
 fn take_part(mut party: Party<u64, usize>, active: &'static [usize]) {
     let mut passed = 0;
     while *party.shared() < active.len() {
@@ -135,20 +135,20 @@ fn take_part(mut party: Party<u64, usize>, active: &'static [usize]) {
             locals.set_active(active[*epochs]);
             *epochs += 1;
         };
-        party.wait(control).expect("nobody breaks off");
+        party.wait(control).expect("no party fails");
     }
     party.finish();
 }
 
 #[test]
-fn a_retired_party_is_not_waited_for_and_comes_back() {
+fn a_retired_party_delays_no_epoch_and_is_reactivated() {
     explore(|| {
         on_threads(EpochBarrier::new(vec![0; 2], 0, SLEEP), |party| take_part(party, &[1, 1, 2]));
     });
 }
 
 #[test]
-fn a_party_may_be_retired_and_come_back_while_it_still_polls() {
+fn a_polling_party_may_be_retired_and_reactivated() {
     explore(|| {
         on_threads(EpochBarrier::new(vec![0; 2], 0, LOOK), |party| take_part(party, &[1, 2, 2]));
     });
@@ -162,7 +162,7 @@ fn the_others_sleep_and_wake_while_one_party_is_retired() {
 }
 
 #[test]
-fn two_retired_parties_come_back_together() {
+fn two_retired_parties_are_reactivated_together() {
     explore_at_most(2, || {
         on_threads(EpochBarrier::new(vec![0; 3], 0, SLEEP), |party| take_part(party, &[1, 3]));
     });

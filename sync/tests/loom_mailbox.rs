@@ -1,4 +1,4 @@
-//! The mailbox under every interleaving: nothing lost, doubled, reordered, early or overtaken.
+//! Tests of the mailbox under every interleaving: no batch is lost, duplicated, reordered, early or overtaken.
 #![cfg(loom)]
 
 mod explore;
@@ -13,7 +13,7 @@ use warpshard_sync::{EpochBarrier, Receiver, WaitPolicy, mailbox};
 use explore::explore;
 use pair::pair;
 
-/// What `receiver` gets in `epoch`.
+/// Returns the numbers that `receiver` receives in `epoch`.
 fn received(receiver: &mut Receiver<u64>, epoch: u64) -> Vec<u64> {
     let mut all = Vec::new();
     receiver.receive(epoch, |message| all.push(*message));
@@ -30,7 +30,7 @@ fn no_message_is_lost_duplicated_or_reordered() {
         };
         let receiving = move || {
             for (epoch, expected) in [(1, vec![1, 2]), (2, vec![3])] {
-                // There is no barrier here, so the mailbox alone must publish what it carries.
+                // There is no barrier here, so the mailbox itself must publish the batch.
                 while !receiver.pending(epoch) {
                     thread::yield_now();
                 }
@@ -43,7 +43,7 @@ fn no_message_is_lost_duplicated_or_reordered() {
 }
 
 #[test]
-fn every_batch_arrives_in_the_next_epoch_when_a_barrier_keeps_both_together() {
+fn every_batch_arrives_in_the_next_epoch_with_a_barrier() {
     explore(|| {
         let (mut sender, mut receiver) = mailbox();
         let mut parties = EpochBarrier::new(vec![(); 2], (), WaitPolicy { spin: std::time::Duration::ZERO });
@@ -95,7 +95,7 @@ fn no_epoch_is_overtaken() {
         let (mut sender, mut receiver) = mailbox();
         let sending = move || {
             sender.send(0, &mut vec![0]);
-            // Nothing keeps the sender back, so it may meet its own batch of epoch 0 in the slot of epoch 2.
+            // The sender runs unsynchronised, so it may find its own batch of epoch 0 in the slot of epoch 2.
             match catch_unwind(AssertUnwindSafe(|| sender.send(2, &mut vec![2]))) {
                 Ok(()) => true,
                 Err(panic) if panic.downcast_ref::<String>().is_some_and(|text| text.contains("epoch overtaken")) => false,
@@ -114,12 +114,12 @@ fn no_epoch_is_overtaken() {
 }
 
 #[test]
-fn what_the_receiver_leaves_comes_back_to_the_sender() {
+fn vectors_return_from_the_receiver_to_the_sender() {
     explore(|| {
         let (mut sender, mut receiver) = mailbox();
         sender.send(0, &mut vec![1, 2]);
         let sending = move || {
-            // Nothing keeps the sender back, so the batch of epoch 0 may still stand in the way.
+            // The sender runs unsynchronised, so the slot may still hold the batch of epoch 0.
             let mut left = Vec::new();
             let filled = catch_unwind(AssertUnwindSafe(|| {
                 sender.fill(2, |held| {

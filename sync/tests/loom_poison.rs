@@ -1,4 +1,4 @@
-//! Breaking off under every interleaving: everybody is woken and told why, and the states stay exclusive.
+//! Tests of poisoning under every interleaving: all parties are woken with the reason, and the states stay exclusive.
 #![cfg(loom)]
 
 mod explore;
@@ -13,7 +13,7 @@ use explore::explore;
 
 const SLEEP: WaitPolicy = WaitPolicy::sleeping();
 
-/// Waits once on a thread of its own and returns the poison that it must get, and its party.
+/// Waits once on a separate thread; returns the expected poison and the party.
 fn poisoned_waiter(mut party: Party<u64, u64>) -> thread::JoinHandle<(Poisoned, Party<u64, u64>)> {
     thread::spawn(move || {
         let poisoned = party.wait(|_, _| unreachable!("the coordinator needs everybody")).expect_err("one is missing");
@@ -22,7 +22,7 @@ fn poisoned_waiter(mut party: Party<u64, u64>) -> thread::JoinHandle<(Poisoned, 
 }
 
 #[test]
-fn poisoning_wakes_everybody() {
+fn poisoning_wakes_all_parties() {
     explore(|| {
         let mut parties = EpochBarrier::new(vec![0; 3], 0, SLEEP);
         let breaker = parties.remove(0);
@@ -37,7 +37,7 @@ fn poisoning_wakes_everybody() {
 }
 
 #[test]
-fn dropping_a_party_wakes_everybody() {
+fn dropping_a_party_wakes_all_parties() {
     explore(|| {
         let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEP);
         let dropped = parties.remove(0);
@@ -49,7 +49,7 @@ fn dropping_a_party_wakes_everybody() {
 }
 
 #[test]
-fn finishing_wakes_those_who_wait_for_the_leaver() {
+fn finishing_wakes_parties_that_wait_for_the_leaver() {
     explore(|| {
         let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEP);
         let leaver = parties.remove(0);
@@ -61,10 +61,10 @@ fn finishing_wakes_those_who_wait_for_the_leaver() {
 }
 
 #[test]
-fn a_panicking_control_step_is_told_to_everybody() {
+fn a_panicking_control_step_poisons_all_parties() {
     explore(|| {
         let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEP);
-        // `resume_unwind` panics without the hook's message in each of the thousands of interleavings.
+        // `resume_unwind` panics without a message from the panic hook in each of the thousands of interleavings.
         let arrive = |mut party: Party<u64, u64>| {
             let waited = catch_unwind(AssertUnwindSafe(|| party.wait(|_, _| resume_unwind(Box::new("bad step")))));
             (waited.ok(), party)
@@ -74,7 +74,7 @@ fn a_panicking_control_step_is_told_to_everybody() {
         let (here, _party) = arrive(parties.remove(0));
         let (there, _party) = other.join().expect("the panic is caught");
         let told: Vec<Poisoned> = [here, there].into_iter().flatten().map(|wait| wait.expect_err("poisoned")).collect();
-        assert_eq!(told.len(), 1, "one ran the coordinator, one was told");
+        assert_eq!(told.len(), 1, "one ran the coordinator, the other was poisoned");
         assert_eq!(told[0].message, "bad step");
     });
 }
@@ -94,13 +94,14 @@ fn the_states_stay_exclusive_after_a_poisoning() {
     });
 }
 
-/// A party that is retired by its first wait on a thread of its own and gets the poison of party 0, and party 0 after that wait.
+/// Creates a party that its first wait retires, on a separate thread, and that gets the poison of party 0; returns party 0 after that wait
+/// and the thread.
 fn with_a_retired_party() -> (Party<u64, u64>, thread::JoinHandle<Poisoned>) {
     let mut parties = EpochBarrier::new(vec![0; 2], 0, SLEEP);
     let mut second = parties.remove(1);
     let retired = thread::spawn(move || second.wait(|_, locals| locals.set_active(1)).expect_err("it never comes back"));
     let mut first = parties.remove(0);
-    first.wait(|_, locals| locals.set_active(1)).expect("nobody has broken off yet");
+    first.wait(|_, locals| locals.set_active(1)).expect("no party has failed yet");
     (first, retired)
 }
 

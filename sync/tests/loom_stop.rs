@@ -1,4 +1,4 @@
-//! The stop flag under every interleaving.
+//! Tests of the stop flag under every interleaving.
 #![cfg(loom)]
 
 mod explore;
@@ -12,7 +12,7 @@ use warpshard_sync::StopFlag;
 use explore::explore;
 
 #[test]
-fn who_sees_the_request_sees_what_came_before_it() {
+fn a_thread_that_sees_the_request_sees_earlier_writes() {
     explore(|| {
         let flag = StopFlag::new();
         let cause = Arc::new(AtomicU64::new(0));

@@ -1,4 +1,5 @@
-//! The work list under every interleaving: each item is taken once, and what its owner and its takers did is seen by the next.
+//! Tests of the work list under every interleaving: each item is taken once, and the writes of its owner and its takers are visible to the
+//! next thread.
 #![cfg(loom)]
 
 mod explore;
@@ -11,7 +12,7 @@ use warpshard_sync::{Stealer, WorkOwner, worklist};
 use explore::explore;
 use pair::pair;
 
-/// Takes until nothing is left, adding ten to each item; says how many it took.
+/// Takes items until none is left and adds ten to each; returns the number of taken items.
 fn stealer_takes(stealer: &Stealer<u32>) -> u32 {
     let mut taken = 0;
     while let Some(mut item) = stealer.steal() {
@@ -21,14 +22,15 @@ fn stealer_takes(stealer: &Stealer<u32>) -> u32 {
     taken
 }
 
-/// The same for the owner, which then waits until everything has been given back.
+/// Takes items as the owner until none is left and adds ten to each, then waits until all items have been returned; returns the number of
+/// taken items.
 fn owner_takes(owner: &mut WorkOwner<u32>) -> u32 {
     let mut taken = 0;
     while let Some(mut item) = owner.take() {
         *item += 10;
         taken += 1;
     }
-    // There is no barrier here, so the list alone must publish what was done.
+    // There is no barrier here, so the list itself must publish the writes.
     while !owner.is_done() {
         thread::yield_now();
     }
@@ -41,7 +43,7 @@ fn items(owner: &mut WorkOwner<u32>) -> Vec<u32> {
 }
 
 #[test]
-fn every_item_on_offer_is_taken_once_and_no_other() {
+fn every_offered_item_is_taken_once_and_no_other() {
     explore(|| {
         let (mut owner, stealer) = worklist(vec![0, 1, 2]);
         let owning = move || {
@@ -55,7 +57,7 @@ fn every_item_on_offer_is_taken_once_and_no_other() {
 }
 
 #[test]
-fn a_taker_sees_what_the_owner_did_before_the_offer() {
+fn a_taker_sees_the_owners_writes_before_the_offer() {
     explore(|| {
         let (mut owner, stealer) = worklist(vec![0]);
         let owning = move || {
@@ -77,7 +79,7 @@ fn a_taker_sees_what_the_owner_did_before_the_offer() {
 }
 
 #[test]
-fn the_owner_sees_what_every_taker_did() {
+fn the_owner_sees_every_takers_writes() {
     explore(|| {
         let (mut owner, stealer) = worklist(vec![0, 0]);
         let owning = move || {
@@ -90,7 +92,7 @@ fn the_owner_sees_what_every_taker_did() {
 }
 
 #[test]
-fn whoever_comes_after_the_closing_finds_nothing_or_the_next_offer() {
+fn a_take_after_closing_finds_nothing_or_the_next_offer() {
     explore(|| {
         let (mut owner, stealer) = worklist(vec![0, 0]);
         let owning = move || {
@@ -101,7 +103,7 @@ fn whoever_comes_after_the_closing_finds_nothing_or_the_next_offer() {
                     *item += 10;
                     taken += 1;
                 }
-                // A stealer that is slow ends the story here: a model cannot wait for it in a bounded number of steps.
+                // The model ends here if a stealer is slow, since it cannot wait in a bounded number of steps.
                 if !owner.is_done() {
                     return None;
                 }
@@ -125,7 +127,7 @@ fn whoever_comes_after_the_closing_finds_nothing_or_the_next_offer() {
 }
 
 #[test]
-fn a_work_list_with_an_item_out_does_not_close() {
+fn a_work_list_with_a_taken_item_does_not_close() {
     explore(|| {
         let (mut owner, stealer) = worklist(vec![0]);
         let owning = move || {

@@ -1,4 +1,4 @@
-//! What the mailbox does on real threads.
+//! Tests of the mailbox on real threads.
 #![cfg(not(loom))]
 
 use std::thread;
@@ -33,7 +33,7 @@ fn an_empty_batch_changes_nothing() {
 }
 
 #[test]
-fn batches_of_neighbouring_epochs_lie_side_by_side() {
+fn batches_of_neighbouring_epochs_use_separate_slots() {
     let (mut sender, mut receiver) = mailbox();
     sender.send(0, &mut vec![0]);
     sender.send(1, &mut vec![1]);
@@ -44,7 +44,7 @@ fn batches_of_neighbouring_epochs_lie_side_by_side() {
 }
 
 #[test]
-fn buffers_change_places_so_that_the_steady_state_does_not_allocate() {
+fn buffers_are_swapped_so_that_the_steady_state_does_not_allocate() {
     let (mut sender, mut receiver) = mailbox();
     let mut batch = Vec::with_capacity(100);
     let mut buffers = Vec::new();
@@ -86,7 +86,7 @@ fn a_second_batch_in_one_epoch_is_refused() {
 }
 
 #[test]
-fn messages_that_nobody_takes_are_dropped_once() {
+fn untaken_messages_are_dropped_once() {
     let counted = std::sync::Arc::new(());
     let (mut sender, mut receiver) = mailbox();
     sender.send(0, &mut vec![counted.clone(), counted.clone()]);

@@ -1,4 +1,4 @@
-//! What happens when a party breaks off: everybody stops, the reason is reported, nothing hangs.
+//! Tests of a failing party: all parties stop, the reason is reported, and no party hangs.
 #![cfg(not(loom))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use warpshard_sync::{EpochBarrier, Party, Poisoned, WaitPolicy};
 
 type Worker = Party<u64, u64>;
 
-/// One worker per party runs `work`; returns what the surviving ones ended with, or fails if any hangs.
+/// Runs `work` on one worker per party; returns the poison that the surviving workers got, or fails if any worker hangs.
 fn survivors(threads: usize, work: impl Fn(Worker) -> Poisoned + Send + Clone + 'static) -> Vec<Poisoned> {
     let (report, reports) = mpsc::channel();
     let parties = EpochBarrier::new(vec![0; threads], 0, WaitPolicy::for_threads(threads, 2));
@@ -25,7 +25,7 @@ fn survivors(threads: usize, work: impl Fn(Worker) -> Poisoned + Send + Clone + 
     (0..threads).map(|_| end()).collect::<Vec<_>>().into_iter().flatten().collect()
 }
 
-/// Passes barriers until one fails; `before` runs at the beginning of each epoch.
+/// Passes barriers until a wait fails; `before` runs at the beginning of each epoch.
 fn until_poisoned(party: &mut Worker, before: impl Fn(&mut Worker, u64)) -> Poisoned {
     for epoch in 0.. {
         before(party, epoch);
@@ -79,7 +79,7 @@ fn a_dropped_party_stops_the_others() {
 }
 
 #[test]
-fn a_party_that_finishes_too_early_stops_those_who_wait_for_it() {
+fn a_party_that_finishes_too_early_stops_waiting_parties() {
     let ends = survivors(3, |mut party| {
         if party.index() == 0 {
             assert!(party.finish().is_none());
@@ -107,7 +107,7 @@ fn the_first_reason_stays_and_every_later_wait_fails_with_it() {
 }
 
 #[test]
-fn a_poisoned_barrier_still_gives_its_states_to_the_last_to_finish() {
+fn a_poisoned_barrier_returns_its_states_to_the_last_party() {
     let mut parties = EpochBarrier::new(vec![1, 2], 9, WaitPolicy::default());
     parties[0].poison("stop".to_owned());
     drop(parties.remove(0));

@@ -1,4 +1,4 @@
-//! What a published value looks like to its readers.
+//! Tests of published values from the readers' side.
 #![cfg(not(loom))]
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Random schedules on real threads, for what loom does not see: arc-swap's pointer, the real lock and condition
-//! variable, and the hardware's memory order. Small enough for miri, which also checks the unsafe code:
-//! `cargo +nightly miri test -p warpshard-sync --test stress`.
+//! Random schedules on real threads, for parts that loom does not see: arc-swap's pointer, the real lock and condition variable, and the
+//! hardware's memory order. The tests are small enough for miri, which also checks the unsafe code: `cargo +nightly miri test -p
+//! warpshard-sync --test stress`.
 #![cfg(not(loom))]
 
 use std::thread;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use warpshard_sync::{EpochBarrier, Published, WaitPolicy, mailbox};
 
-/// `full` rounds, or a few under miri, which is some thousand times slower.
+/// Returns `full` rounds, or a few rounds under miri, which is some thousand times slower.
 const fn rounds(full: u64) -> u64 {
     if cfg!(miri) { 20 } else { full }
 }
@@ -63,7 +63,7 @@ fn published_values_are_read_whole_and_never_go_back() {
 }
 
 #[test]
-fn poisoning_at_any_moment_lets_nobody_hang_and_gives_all_the_same_reason() {
+fn poisoning_at_any_time_hangs_no_party_and_reports_one_reason() {
     for round in 0..rounds(300) {
         let parties = EpochBarrier::new(vec![0_u64; 4], 0_u64, WaitPolicy { spin: Duration::from_micros(round % 3) });
         let ends: Vec<_> = thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! What the work list does on real threads.
+//! Tests of the work list on real threads.
 #![cfg(not(loom))]
 
 use std::thread;
@@ -26,7 +26,7 @@ fn items_are_taken_from_the_end_of_the_list() {
 }
 
 #[test]
-fn what_nobody_took_stays() {
+fn untaken_items_are_unchanged() {
     let (mut owner, stealer) = worklist(vec![1, 2]);
     owner.offer(&[0, 1]);
     *stealer.steal().unwrap() += 10;
@@ -41,7 +41,7 @@ fn what_nobody_took_stays() {
 
 #[test]
 #[should_panic(expected = "closed while 1 of its items were taken")]
-fn a_work_list_with_an_item_out_does_not_close() {
+fn a_work_list_with_a_taken_item_does_not_close() {
     let (mut owner, stealer) = worklist(vec![1]);
     owner.offer(&[0]);
     let _item = stealer.steal();
@@ -57,28 +57,28 @@ fn the_owner_has_no_items_while_they_are_on_offer() {
 }
 
 #[test]
-#[should_panic(expected = "a wrong offer")]
+#[should_panic(expected = "an invalid offer")]
 fn an_item_is_not_offered_twice() {
     let (mut owner, _stealer) = worklist(vec![1, 2]);
     owner.offer(&[1, 1]);
 }
 
 #[test]
-#[should_panic(expected = "a wrong offer")]
+#[should_panic(expected = "an invalid offer")]
 fn a_list_that_turns_may_name_an_item_twice() {
     let (mut owner, _stealer) = worklist(vec![1, 2, 3]);
     owner.offer(&[0, 2, 1]);
 }
 
 #[test]
-#[should_panic(expected = "a wrong offer")]
+#[should_panic(expected = "an invalid offer")]
 fn an_item_that_is_not_there_is_not_offered() {
     let (mut owner, _stealer) = worklist(vec![1, 2]);
     owner.offer(&[2, 1]);
 }
 
 #[test]
-fn every_item_is_worked_on_once_per_epoch_whoever_takes_it() {
+fn every_item_is_processed_once_per_epoch() {
     const WORKERS: usize = 4;
     const ITEMS: u32 = 9;
     let (owners, stealers): (Vec<_>, Vec<_>) = (0..WORKERS).map(|_| worklist(vec![0_u64; ITEMS as usize])).unzip();
@@ -100,7 +100,7 @@ fn every_item_is_worked_on_once_per_epoch_whoever_takes_it() {
                         *item += 1;
                     }
                 }
-                party.wait(|_, _| ()).expect("nobody breaks off");
+                party.wait(|_, _| ()).expect("no party fails");
             }
             party.finish()
         };

@@ -1,4 +1,4 @@
-//! Every column command closes its row, whoever waits for it.
+//! Page policy that closes a row with every column command, regardless of waiting requests.
 
 use super::Row;
 

@@ -1,4 +1,4 @@
-//! First come, first served in each bank: rows have no advantage, and banks do not wait for each other.
+//! First come, first served in each bank: row hits have no priority, and banks are independent.
 
 pub(super) const ONLY_OLDEST: bool = false;
 

@@ -1,9 +1,9 @@
-//! Fewest first: the warp slot that this scheduler has issued from least often, of equals the oldest warp.
+//! Fewest first: the warp slot with the fewest issues from this scheduler; ties go to the oldest warp.
 
 use super::super::super::core::{MAX_WARPS, bits};
 use super::{Order, View};
 
-/// Issues from each slot.
+/// Issues per warp slot.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(crate) struct Fewest(Box<[u32; MAX_WARPS]>);
 

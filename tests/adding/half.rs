@@ -8,13 +8,13 @@ use warpshard_lab::request::Request;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Own {
+struct PublishedSlowdown {
     kernel: String,
 }
 
-/// Compares the slowdown.
+/// Compares the simulated slowdown with the published one.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    let published: Published<Own, String> = read("half", include_str!("../published/half.toml"));
+    let published: Published<PublishedSlowdown, String> = read("half", include_str!("../published/half.toml"));
     let mut output = StudyOutput::new("half", format!("{} on half the SMs", published.own.kernel));
     output.figure("SMs", if request.machine.is_some() { 40.0 } else { 80.0 });
     for value in &published.values {

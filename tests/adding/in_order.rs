@@ -1,4 +1,4 @@
-//! Bank by bank: the lowest bank whose row no request needs any more, whenever the timing allows it.
+//! Refresh policy that closes rows bank by bank: the lowest bank whose open row no request needs, as soon as the timing allows.
 
 use super::{Rows, Step};
 

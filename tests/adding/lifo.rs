@@ -1,33 +1,33 @@
-//! Last in, first out: the line that was placed last makes room.
+//! Last in, first out: the most recently inserted line is the victim.
 
-use super::{Lookup, Policy, Spot};
+use super::{LineSlot, Lookup, Policy};
 
-/// When each line was placed.
+/// Insertion time of each line.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Lifo {
-    placed: Box<[u64]>,
+    inserted_at: Box<[u64]>,
 }
 
 impl Policy for Lifo {
     fn new(sets: u32, ways: u32) -> Self {
-        Self { placed: vec![0; (sets * ways) as usize].into() }
+        Self { inserted_at: vec![0; (sets * ways) as usize].into() }
     }
 
     fn hot_bytes(&self) -> usize {
-        size_of_val(&*self.placed)
+        size_of_val(&*self.inserted_at)
     }
 
     fn clear(&mut self) {}
 
     fn victim(&self, _: u32, lines: impl Iterator<Item = u16> + Clone) -> Option<u16> {
-        lines.max_by_key(|line| self.placed[usize::from(*line)])
+        lines.max_by_key(|line| self.inserted_at[usize::from(*line)])
     }
 
-    fn place(&mut self, at: Spot, now: u64) {
-        self.placed[usize::from(at.line)] = now;
+    fn insert(&mut self, at: LineSlot, now: u64) {
+        self.inserted_at[usize::from(at.line)] = now;
     }
 
-    fn renew(&mut self, _: Spot, _: Lookup) {}
+    fn touch(&mut self, _: LineSlot, _: Lookup) {}
 
-    fn remove(&mut self, _: Spot) {}
+    fn remove(&mut self, _: LineSlot) {}
 }

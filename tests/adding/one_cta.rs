@@ -1,4 +1,4 @@
-//! One CTA per SM from the start of the run.
+//! Controller that limits every SM to one CTA from the start of the run.
 
 use serde::Deserialize;
 
@@ -6,22 +6,22 @@ use warpshard_control::{Controller, Decision, DecisionSet, Knob, KnobSet, Observ
 
 use crate::registry::PolicyError;
 
-/// The parameters of [`OneCta`]: none.
+/// Parameters of [`OneCta`]; it has none.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {}
 
-/// One CTA per SM.
+/// A limit of one CTA per SM.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct OneCta;
 
 impl OneCta {
-    /// The policy's name.
+    /// Name of the policy.
     pub const NAME: &'static str = "0_one_cta";
-    /// The policy's parameters.
+    /// Names and descriptions of the policy's parameters.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[];
 
-    /// The policy.
+    /// Creates the policy.
     pub fn new(Parameters {}: Parameters) -> Result<Self, PolicyError> {
         Ok(Self)
     }

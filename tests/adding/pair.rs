@@ -1,10 +1,10 @@
-//! The other line of an aligned pair.
+//! Prefetcher of the other line of an aligned pair.
 
 use warpshard_base::LINE_BYTES;
 
 use super::{LoadAt, Policy};
 
-/// The pair's other line.
+/// Prefetcher of the pair's other line.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Pair;
 

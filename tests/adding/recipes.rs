@@ -1,20 +1,20 @@
-//! What each row of docs/adding.md means, carried out for one example.
+//! Recipes for the rows of docs/adding.md, one example each.
 
 use crate::Change::{self, After, CopyOf, New, Replace};
 
-/// The example of a row.
+/// An example for a row.
 pub(crate) struct Recipe {
-    /// The first cell of its row.
+    /// First cell of the row.
     pub(crate) row: &'static str,
-    /// What stands for `x`.
+    /// Replacement of the placeholder `x`.
     pub(crate) name: &'static str,
-    /// What stands for other placeholders of the row.
+    /// Replacements of the row's other placeholders.
     pub(crate) names: &'static [(&'static str, &'static str)],
-    /// The changes. A file may be changed more than once.
+    /// Changes by file. A file may be changed more than once.
     pub(crate) changes: &'static [(&'static str, Change)],
 }
 
-/// A row of a list of policies.
+/// Inserted row of a list of policies.
 const POLICY: &str = r#"    Policy {
         name: OneCta::NAME,
         help: "one CTA per SM",
@@ -22,7 +22,7 @@ const POLICY: &str = r#"    Policy {
         build: |table| Ok(Box::new(OneCta::new(parsed(OneCta::NAME, table)?)?)),
     },"#;
 
-/// A row of a list of studies.
+/// Inserted row of a list of studies.
 const STUDY: &str = r#"    Study {
         name: "half",
         summary: "half the SMs, compared with a paper",
@@ -49,7 +49,7 @@ pub(crate) const RECIPES: &[Recipe] = &[
         names: &[],
         changes: &[
             ("crates/gpu/src/sm/issue/sched/fewest.rs", New(include_str!("fewest.rs"))),
-            ("crates/gpu/src/sm/issue/sched/mod.rs", After("//! reduce the set to the warps", "\nmod fewest;")),
+            ("crates/gpu/src/sm/issue/sched/mod.rs", Replace("mod gto;", "mod fewest;\nmod gto;")),
             ("crates/gpu/src/sm/issue/sched/mod.rs", After("Oldest => oldest::Oldest,", "    Fewest => fewest::Fewest,")),
             (
                 "crates/config/src/choices.rs",
@@ -97,7 +97,7 @@ pub(crate) const RECIPES: &[Recipe] = &[
             ("crates/mem/src/cache/replacement/mod.rs", After("    Fifo: fifo::Fifo,", "    Lifo: lifo::Lifo,")),
             (
                 "crates/config/src/choices.rs",
-                After("Fifo = \"fifo\": \"the line", "        Lifo = \"lifo\": \"the line that was placed last\","),
+                After("Fifo = \"fifo\": \"first in", "        Lifo = \"lifo\": \"the line that was placed last\","),
             ),
         ],
     },
@@ -160,7 +160,7 @@ pub(crate) const RECIPES: &[Recipe] = &[
         names: &[],
         changes: &[
             ("crates/mem/src/dram/control/page/always.rs", New(include_str!("always.rs"))),
-            ("crates/mem/src/dram/control/page/mod.rs", After("//! row of its bank is requested", "\nmod always;")),
+            ("crates/mem/src/dram/control/page/mod.rs", Replace("mod closed;", "mod always;\nmod closed;")),
             (
                 "crates/mem/src/dram/control/page/mod.rs",
                 After("DramPage::Open => open::closes", "        DramPage::Always => always::closes(row),"),

@@ -1,4 +1,4 @@
-//! The `rotating` crossbar: in each cycle every input is connected with one output, the next one in the cycle after.
+//! The `rotating` crossbar: in each cycle every input is connected to one output, and in the next cycle to the next output.
 
 use warpshard_base::Cycle;
 use warpshard_config::machine::Noc;
@@ -8,11 +8,11 @@ use warpshard_stats::CounterVisitor;
 use super::counters::NetCounters;
 use super::subnet::{Direction, Ends, FromNoc, Switch};
 
-/// No arbiter: the inputs take turns at the outputs, and only their oldest packets leave.
+/// A crossbar without an arbiter: the inputs rotate over the outputs, and only the oldest packet of an input can leave.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Rotating {
     credits: Box<[CreditSender]>,
-    /// Packets that are visible at each input.
+    /// Visible packets at each input, 0 or 1.
     visible: Box<[u32]>,
     waiting: u32,
     counters: NetCounters,
@@ -41,12 +41,12 @@ impl Switch for Rotating {
                 self.waiting += 1 - self.visible[input];
                 self.visible[input] = 1;
             }
-            Some(at) => ends.note(at, input),
+            Some(at) => ends.schedule_input(at, input),
             None => {}
         }
     }
 
-    fn expect_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool {
+    fn receive_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool {
         self.credits[output].deliver(at, credits)
     }
 
@@ -73,7 +73,7 @@ impl Switch for Rotating {
             self.counters.packets += 1;
             self.counters.queue_cycles += ends.now.0 - at.0;
             out.send(ends.link_to(turn), ends.now, Payload::Mem(packet));
-            ends.give_place(input, out);
+            ends.return_slot(input, out);
             self.enter(ends, input);
         }
     }

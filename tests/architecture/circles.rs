@@ -1,35 +1,35 @@
-//! Who imports whom within a package, and the circles among them: between files, and between folders.
+//! Imports within a package, and the import cycles between files and between folders.
 //!
-//! Names that a module takes from elsewhere are followed to where they are defined: `super::X` is an arrow to the parent where the parent defines
-//! `X`, and to `sibling` where the parent says `use sibling::X`. What only tests import does not count.
+//! Imported names are resolved to their definitions: `super::X` is an arrow to the parent if the parent defines `X`, and to `sibling` if
+//! the parent has `use sibling::X`. Imports in tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::source::{Named, Source};
+use super::source::{CodePath, Source};
 
-/// A package and modules or folders in it.
+/// Path of a node: a package, and modules or folders in it.
 type Node = Vec<String>;
 
-/// Who imports whom, each arrow with a place that makes it.
+/// Imports between nodes; each arrow has one source line that causes it.
 type Arrows = BTreeMap<Node, BTreeMap<Node, String>>;
 
-/// What the checks let pass.
-pub(crate) struct Exempt<'a> {
+/// Exemptions from the checks.
+pub(crate) struct Exemptions<'a> {
     /// Folders whose files may import each other.
     pub(crate) pipelines: &'a [&'a str],
-    /// Modules that what lies inside them may import.
-    pub(crate) families: &'a [(&'a str, &'a str)],
+    /// Modules that their submodules may import.
+    pub(crate) parent_modules: &'a [(&'a str, &'a str)],
 }
 
-/// Files with what each takes from others.
+/// Files by module, with their imports.
 struct Tree<'a> {
     files: BTreeMap<Node, File<'a>>,
 }
 
 struct File<'a> {
     source: &'a Source,
-    paths: Vec<Named>,
-    /// The paths of the names that it takes from elsewhere, and passes on.
+    paths: Vec<CodePath>,
+    /// Paths of the names that the file imports or re-exports.
     names: BTreeMap<String, Vec<String>>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Tree<'a> {
             sources.iter().flat_map(|source| source.test_modules().map(|name| [source.module(), vec![name.to_owned()]].concat())).collect();
         let in_tests = |source: &Source| {
             let module = source.module();
-            source.is_of_tests() || (1..=module.len()).any(|end| for_tests.contains(&module[..end]))
+            source.is_test_file() || (1..=module.len()).any(|end| for_tests.contains(&module[..end]))
         };
         let mut files = BTreeMap::new();
         for source in sources.iter().filter(|source| !in_tests(source)) {
@@ -55,25 +55,27 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// The names that a file takes from elsewhere.
+    /// Returns the names that a file imports, with their paths.
     fn names(&self, module: &[String], file: &File<'_>) -> BTreeMap<String, Vec<String>> {
-        // What begins with a small letter and is no module of ours is a package of others; an item of the file itself begins with a capital.
-        let foreign = |path: &Named| path.segments[0].starts_with(char::is_lowercase).then(|| vec![String::new()]);
-        let absolute = |path: &Named| self.absolute(module, file, path).or_else(|| foreign(path));
-        let called = file.paths.iter().filter_map(|path| Some((path.called.clone()?, absolute(path)?)));
-        called.filter(|(name, path)| [module, std::slice::from_ref(name)].concat() != *path).collect()
+        // A path that begins with a small letter and names none of our modules belongs to a foreign package. Items of the file itself begin
+        // with a capital.
+        let foreign = |path: &CodePath| path.segments[0].starts_with(char::is_lowercase).then(|| vec![String::new()]);
+        let absolute = |path: &CodePath| self.absolute(module, file, path).or_else(|| foreign(path));
+        let local_name = file.paths.iter().filter_map(|path| Some((path.local_name.clone()?, absolute(path)?)));
+        local_name.filter(|(name, path)| [module, std::slice::from_ref(name)].concat() != *path).collect()
     }
 
-    /// A path from its package on: one that starts at a root, at a module inside the file's, or at a name that the file took from elsewhere.
-    fn absolute(&self, module: &[String], file: &File<'_>, path: &Named) -> Option<Vec<String>> {
+    /// Resolves a path to one that begins with its package. The path may start at a root, at a submodule of the file, or at an imported
+    /// name.
+    fn absolute(&self, module: &[String], file: &File<'_>, path: &CodePath) -> Option<Vec<String>> {
         file.source.absolute(path).or_else(|| {
             let inside = [module, &path.segments].concat();
             let taken = || file.names.get(&path.segments[0]).map(|taken| [taken, &path.segments[1..]].concat());
-            if self.files.contains_key(&inside[..=module.len()]) { Some(inside) } else { taken().filter(|_| path.called.is_none()) }
+            if self.files.contains_key(&inside[..=module.len()]) { Some(inside) } else { taken().filter(|_| path.local_name.is_none()) }
         })
     }
 
-    /// The file that defines what a path names.
+    /// Returns the file that defines the item of a path.
     fn definer(&self, path: &[String], steps: u32) -> Option<Node> {
         let end = (1..=path.len()).rev().find(|end| self.files.contains_key(&path[..*end]))?;
         let taken = path.get(end).and_then(|name| self.files[&path[..end]].names.get(name));
@@ -83,7 +85,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The arrows between nodes, `node` being the one of a file. A module that passes on what lies inside it does not import that.
+    /// Returns the arrows between nodes; `node` maps a file to its node. Re-exporting an item of a submodule is not an import.
     fn arrows(&self, node: impl Fn(&Source) -> Node) -> Arrows {
         let mut arrows = Arrows::new();
         for (module, file) in &self.files {
@@ -101,7 +103,8 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// The circles among `arrows`: who imports each other, directly or through others, and the places of the arrows between them.
+/// Returns the cycles among `arrows`: nodes that import each other, directly or indirectly, and the source lines of the arrows between
+/// them.
 fn circles(arrows: &Arrows) -> Vec<(Vec<Node>, Vec<String>)> {
     let mut reach: BTreeMap<&Node, BTreeSet<&Node>> = BTreeMap::new();
     for from in arrows.keys() {
@@ -122,13 +125,13 @@ fn circles(arrows: &Arrows) -> Vec<(Vec<Node>, Vec<String>)> {
     found
 }
 
-/// Whether `node` lies inside the module or folder `outer`.
+/// Returns `true` if `node` is inside the module or folder `outer`.
 fn inside(node: &[String], outer: &str) -> bool {
     node.join("/").strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Circles of folders that do not contain each other: the places of their arrows.
-pub(crate) fn of_folders(sources: &[Source]) -> Vec<String> {
+/// Returns the source lines of import cycles between folders that do not contain each other.
+pub(crate) fn folder_cycles(sources: &[Source]) -> Vec<String> {
     let mut arrows = Tree::new(sources).arrows(Source::folder);
     for (from, targets) in &mut arrows {
         targets.retain(|to, _| !from.starts_with(to) && !to.starts_with(from));
@@ -136,11 +139,11 @@ pub(crate) fn of_folders(sources: &[Source]) -> Vec<String> {
     circles(&arrows).into_iter().flat_map(|(_, places)| places).collect()
 }
 
-/// Circles of files, each with the places of its arrows.
-pub(crate) fn of_files(sources: &[Source], exempt: &Exempt<'_>) -> Vec<String> {
+/// Describes the import cycles between files, each with the source lines of its arrows.
+pub(crate) fn file_cycles(sources: &[Source], exempt: &Exemptions<'_>) -> Vec<String> {
     let mut arrows = Tree::new(sources).arrows(Source::module);
     for (from, targets) in &mut arrows {
-        targets.retain(|to, _| !exempt.families.iter().any(|(family, _)| to.join("/") == *family && inside(from, family)));
+        targets.retain(|to, _| !exempt.parent_modules.iter().any(|(family, _)| to.join("/") == *family && inside(from, family)));
     }
     let one_pipeline = |members: &[Node]| exempt.pipelines.iter().any(|folder| members.iter().all(|member| inside(member, folder)));
     let found = circles(&arrows).into_iter().filter(|(members, _)| !one_pipeline(members));

@@ -1,14 +1,14 @@
-//! Packages whose manifests say `doctest = false`, so that no test binary is linked for them, have no examples in their documents.
+//! Check that packages with `doctest = false` in their manifests, for which no test binary is linked, have no examples in doc comments.
 
 use super::source::Source;
 use super::{manifest, members, verdict};
 
 #[test]
-fn packages_without_tests_of_documents_have_no_examples() {
+fn packages_without_doctests_have_no_examples() {
     let mut problems = Vec::new();
     for (package, path) in members() {
         let tested = manifest(&path).get("lib").and_then(|lib| lib.get("doctest")).and_then(toml::Value::as_bool) != Some(false);
-        // A block of text is no example.
+        // A block marked `text` is not an example.
         let opens = |line: &str| {
             let comment = line.trim_start();
             comment

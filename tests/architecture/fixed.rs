@@ -1,25 +1,25 @@
-//! The fields that checkpoints leave out, each with the reason: a field that follows from more than the configuration would make a run that
-//! goes on another one than the run that was stopped.
+//! List of the fields that checkpoints leave out, each with the reason. If such a field depended on more than the configuration, a resumed
+//! run would differ from the run that was stopped.
 
 use super::source::Source;
 
-/// A file, and fields in it, in their order there.
-type InFile = (&'static str, &'static [&'static str]);
+/// A file and some of its fields, in source order.
+type FieldsOfFile = (&'static str, &'static [&'static str]);
 
-/// Why fields are not saved, and which: the file, then its fields in the order of the file.
-const FIXED: &[(&str, &[InFile])] = &[
+/// Unsaved fields by reason: the file, then its fields in source order.
+const UNSAVED_FIELDS: &[(&str, &[FieldsOfFile])] = &[
     (
-        "the machine's configuration, and tables made of it",
+        "the machine's configuration, and tables derived from it",
         &[
             ("crates/cpu/src/caches.rs", &["spec"]),
             ("crates/cpu/src/core.rs", &["spec"]),
             ("crates/cpu/src/net.rs", &["map"]),
             ("crates/gpu/src/cta/clusters.rs", &["gpcs"]),
-            ("crates/gpu/src/cta/dispatch.rs", &["order", "places"]),
+            ("crates/gpu/src/cta/dispatch.rs", &["order", "positions"]),
             ("crates/gpu/src/sm/control/mod.rs", &["spec"]),
             ("crates/gpu/src/sm/control/products.rs", &["spec"]),
             ("crates/gpu/src/sm/core/mod.rs", &["spec", "ends_before_stores"]),
-            ("crates/gpu/src/sm/lsu/beside/bulk.rs", &["spec"]),
+            ("crates/gpu/src/sm/lsu/async_units/bulk.rs", &["spec"]),
             ("crates/gpu/src/sm/starts.rs", &["intervals"]),
             ("crates/mem/src/cache/data.rs", &["spec"]),
             ("crates/mem/src/cache/tag_lines.rs", &["allocate"]),
@@ -27,7 +27,7 @@ const FIXED: &[(&str, &[InFile])] = &[
             ("crates/mem/src/dram/control/mod.rs", &["bus", "timing"]),
             ("crates/mem/src/dram/control/policy.rs", &["order", "page", "refresh_banks"]),
             ("crates/mem/src/dram/scheduler.rs", &["policy"]),
-            ("crates/mem/src/llc/ahead.rs", &["map"]),
+            ("crates/mem/src/llc/slice_prefetcher.rs", &["map"]),
             ("crates/mem/src/llc/coalescer.rs", &["spec", "groups"]),
             ("crates/mem/src/llc/halves.rs", &["halves"]),
             ("crates/mem/src/llc/sets.rs", &["map", "cache"]),
@@ -40,7 +40,7 @@ const FIXED: &[(&str, &[InFile])] = &[
         ],
     ),
     (
-        "the workload and what was computed of it before the run",
+        "the workload, and data computed from it before the run",
         &[
             ("crates/gpu/src/cta/mod.rs", &["workload"]),
             ("crates/gpu/src/sm/mod.rs", &["workload"]),
@@ -48,7 +48,7 @@ const FIXED: &[(&str, &[InFile])] = &[
         ],
     ),
     (
-        "of a CTA while it is executed, which is over before any cut",
+        "state of a CTA during its functional execution, which ends before any cut",
         &[("crates/program/src/exec/cta.rs", &["ctas", "shared", "pool", "shadow"])],
     ),
     (
@@ -71,20 +71,20 @@ const FIXED: &[(&str, &[InFile])] = &[
         ],
     ),
     (
-        "room for what each call gathers anew",
+        "scratch space that each call refills",
         &[
-            ("crates/gpu/src/cta/dispatch.rs", &["shown", "places"]),
+            ("crates/gpu/src/cta/dispatch.rs", &["candidates", "positions"]),
             ("crates/mem/src/cache/prefetch/mod.rs", &["wanted"]),
-            ("crates/mem/src/dram/control/seeing.rs", &["shown", "places"]),
+            ("crates/mem/src/dram/control/queue_order.rs", &["shown", "places"]),
             ("crates/noc/src/fifo.rs", &["asking"]),
         ],
     ),
     ("columns of a table whose values are saved", &[("crates/chip/src/snapshot.rs", &["schema"])]),
-    ("of a recording of commands, which runs with checkpoints do not make", &[("crates/mem/src/dram/control/mod.rs", &["command"])]),
+    ("a recording of commands, which is off in runs with checkpoints", &[("crates/mem/src/dram/control/mod.rs", &["command"])]),
 ];
 
-/// The names of the fields of a file that say `#[state(fixed)]`.
-fn fixed(source: &Source) -> Vec<String> {
+/// Returns the names of the fields of a file that have `#[state(fixed)]`.
+fn fixed_fields(source: &Source) -> Vec<String> {
     let lines: Vec<&str> = source.text.lines().map(str::trim).collect();
     let name = |line: &str| {
         let field = line.rsplit_once("pub").map_or(line, |(_, rest)| rest.rsplit_once(") ").map_or(rest, |(_, rest)| rest));
@@ -97,16 +97,16 @@ fn fixed(source: &Source) -> Vec<String> {
 
 #[test]
 fn files_with_fields_that_checkpoints_leave_out_exist() {
-    for (path, _) in FIXED.iter().flat_map(|(_, files)| *files) {
+    for (path, _) in UNSAVED_FIELDS.iter().flat_map(|(_, files)| *files) {
         assert!(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path).is_file(), "tests/architecture/fixed.rs lists {path}");
     }
 }
 
 #[test]
 fn fields_that_checkpoints_leave_out_are_listed_with_their_reasons() {
-    for source in Source::packages().into_iter().filter(|source| !source.is_of_tests()) {
-        let mut found = fixed(&source);
-        let files = FIXED.iter().flat_map(|(_, files)| *files).filter(|(path, _)| *path == source.path);
+    for source in Source::packages().into_iter().filter(|source| !source.is_test_file()) {
+        let mut found = fixed_fields(&source);
+        let files = UNSAVED_FIELDS.iter().flat_map(|(_, files)| *files).filter(|(path, _)| *path == source.path);
         let mut listed: Vec<String> = files.flat_map(|(_, fields)| fields.iter().map(|field| (*field).to_owned())).collect();
         found.sort();
         listed.sort();

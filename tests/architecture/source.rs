@@ -1,14 +1,14 @@
-//! Source files as the checks read them: text, code without comments and literals, and every path that they name.
+//! Source files as the checks read them: text, code without comments and literals, and every path in the code.
 //!
-//! This is no parser of Rust: it knows comments, literals, braces of inline modules, items for tests alone and `use` trees, which is what the
-//! checks need, and it keeps line numbers.
+//! This is not a Rust parser. It recognises comments, literals, braces of inline modules, test-only items and `use` trees, which suffices
+//! for the checks, and it keeps line numbers.
 
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// The folders of the repository that hold packages or are one. A folder may be missing.
+/// Folders of the repository that contain packages or are a package. A folder may be missing.
 const PACKAGES: [&str; 7] = ["configs", "crates", "papers", "programs", "src", "sync", "validate"];
 
 /// A source file.
@@ -16,35 +16,35 @@ const PACKAGES: [&str; 7] = ["configs", "crates", "papers", "programs", "src", "
 pub(crate) struct Source {
     /// Path from the repository's root, with forward slashes.
     pub(crate) path: String,
-    /// The file as it is.
+    /// Unmodified text of the file.
     pub(crate) text: String,
-    /// The same number of bytes and lines, comments and literals blanked.
+    /// Text with comments and literals blanked; bytes and lines keep their positions.
     pub(crate) code: String,
-    /// The parts of the code that only tests have.
+    /// Byte ranges of test-only code.
     tests: Vec<Range<usize>>,
 }
 
-/// A path as it stands in the code, or one leaf of a `use` tree.
-pub(crate) struct Named {
-    /// Where its last segment ends, in bytes.
+/// A path in the code, or a leaf of a `use` tree.
+pub(crate) struct CodePath {
+    /// Byte offset of the end of the last segment.
     pub(crate) at: usize,
-    /// Its segments as written; `*` where a tree takes everything.
+    /// Segments as written; `*` for a glob import.
     pub(crate) segments: Vec<String>,
-    /// What the file calls it from then on, where it is a leaf of a `use`.
-    pub(crate) called: Option<String>,
-    /// Whether other modules see that name in this one.
+    /// Local name of a `use` leaf, possibly an alias.
+    pub(crate) local_name: Option<String>,
+    /// `true` if the import is visible to other modules (`pub use`).
     pub(crate) exported: bool,
 }
 
 impl Source {
-    /// A file of this path and text.
+    /// Creates a source file from its path and text.
     pub(crate) fn new(path: &str, text: &str) -> Self {
         let code = blanked(text);
         let tests = items_for_tests(&code);
         Self { path: path.to_owned(), text: text.to_owned(), code, tests }
     }
 
-    /// All Rust files under `folder` of the repository, by path.
+    /// Reads all Rust files under `folder` of the repository, sorted by path.
     pub(crate) fn all(folder: &str) -> Vec<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut files = Vec::new();
@@ -58,20 +58,20 @@ impl Source {
         files.iter().map(read).collect()
     }
 
-    /// The sources of all packages, without their tests, benches and build scripts.
+    /// Returns the sources of all packages, without their tests, benches and build scripts.
     pub(crate) fn packages() -> Vec<Self> {
-        // Most tests look at all of them.
+        // The sources are read once, because most tests look at all of them.
         static READ: LazyLock<Vec<Source>> =
             LazyLock::new(|| PACKAGES.iter().flat_map(|folder| Source::all(folder)).filter(|source| source.place().is_some()).collect());
         READ.clone()
     }
 
-    /// All Rust files of the repository.
+    /// Returns all Rust files of the repository.
     pub(crate) fn everywhere() -> Vec<Self> {
         PACKAGES.iter().chain(&["benches", "examples", "tests"]).flat_map(|folder| Self::all(folder)).collect()
     }
 
-    /// The package, as paths call it without `warpshard_`, and the path in its `src`.
+    /// Returns the package, as paths name it without `warpshard_`, and the path below its `src`.
     fn place(&self) -> Option<(String, &str)> {
         if let Some(inside) = self.path.strip_prefix("src/") {
             return Some(("main".to_owned(), inside));
@@ -80,48 +80,48 @@ impl Source {
         (!package.contains('/')).then(|| (package.replace('-', "_"), inside))
     }
 
-    /// The package: `mem` for `crates/mem`, `main` for the program itself; empty for what belongs to none.
+    /// Returns the package: `mem` for `crates/mem`, `main` for the program itself, empty for files outside of packages.
     pub(crate) fn package(&self) -> String {
         self.place().map(|place| place.0).unwrap_or_default()
     }
 
-    /// The package and the modules from its root to the file.
+    /// Returns the package and the modules from its root to the file.
     pub(crate) fn module(&self) -> Vec<String> {
         let (package, inside) = self.place().unwrap_or_default();
-        // `main.rs` is a root of its own, which names the library as other packages do.
+        // `main.rs` is a separate root, which names the library as other packages do.
         let parts = inside.split('/').filter(|part| !matches!(*part, "mod.rs" | "lib.rs"));
         [package].into_iter().chain(parts.map(|part| part.trim_end_matches(".rs").to_owned())).collect()
     }
 
-    /// The package and the folders from its root to the file.
+    /// Returns the package and the folders from its root to the file.
     pub(crate) fn folder(&self) -> Vec<String> {
         let (package, inside) = self.place().unwrap_or_default();
         let folders = inside.rsplit_once('/').map_or("", |(folders, _)| folders);
         [package.as_str()].into_iter().chain(folders.split('/').filter(|folder| !folder.is_empty())).map(str::to_owned).collect()
     }
 
-    /// The line, from 1, of a byte of the text or code.
+    /// Returns the line number, from 1, of a byte offset.
     pub(crate) fn line_of(&self, at: usize) -> usize {
         self.text[..at].matches('\n').count() + 1
     }
 
-    /// Whether the file has tests alone.
-    pub(crate) fn is_of_tests(&self) -> bool {
+    /// Returns `true` if the file contains only tests.
+    pub(crate) fn is_test_file(&self) -> bool {
         self.module().iter().any(|name| name == "tests" || name.ends_with("_tests"))
     }
 
-    /// Whether only tests have the byte `at` of the code.
+    /// Returns `true` if the byte `at` belongs to test-only code.
     pub(crate) fn is_test(&self, at: usize) -> bool {
-        self.is_of_tests() || self.tests.iter().any(|part| part.contains(&at))
+        self.is_test_file() || self.tests.iter().any(|part| part.contains(&at))
     }
 
-    /// The modules that only tests have, of those that the file declares.
+    /// Iterates over the test-only modules that the file declares.
     pub(crate) fn test_modules(&self) -> impl Iterator<Item = &str> {
         let declared = |part: &Range<usize>| self.code[part.clone()].trim_end().strip_suffix(';').and_then(|item| item.rsplit_once("mod "));
         self.tests.iter().filter_map(declared).map(|(_, name)| name.trim())
     }
 
-    /// Where `word` stands alone in the code: byte offsets.
+    /// Iterates over the byte offsets of whole-word occurrences of `word` in the code.
     pub(crate) fn words<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
         let in_word = |byte: Option<&u8>| byte.is_some_and(|&byte| byte == b'_' || byte.is_ascii_alphanumeric());
         self.code.match_indices(word).map(|found| found.0).filter(move |&at| {
@@ -130,14 +130,14 @@ impl Source {
         })
     }
 
-    /// Every path of two segments or more, and every leaf of a `use`.
-    pub(crate) fn paths(&self) -> Vec<Named> {
+    /// Returns every path of two segments or more, and every leaf of a `use`.
+    pub(crate) fn paths(&self) -> Vec<CodePath> {
         let mut found = Vec::new();
         let mut statements = Vec::new();
         for at in self.words("use") {
             let before = self.code[..at].trim_end();
             let end = at + self.code[at..].find(';').unwrap_or(self.code.len() - at);
-            // `use<'a>` in a return type captures lifetimes; it imports nothing.
+            // `use<'a>` in a return type captures lifetimes and imports nothing.
             if self.code[at + 3..].trim_start().starts_with('<') {
                 continue;
             }
@@ -151,7 +151,7 @@ impl Source {
             let name = last_name(first);
             let begins = first.len() - name.len();
             let before = first[..begins].trim_end();
-            // `$crate` in a macro is the package that defines it; `pub(in path)` says who may see an item, which takes nothing from there.
+            // `$crate` in a macro is the package that defines it; `pub(in path)` limits visibility and imports nothing.
             let inside = before.ends_with("::") || before.ends_with(['.', '$']) || before.ends_with("pub(in");
             if name.is_empty() || inside || statements.iter().any(|statement| statement.contains(&at)) {
                 continue;
@@ -167,13 +167,13 @@ impl Source {
                 let Some(rest) = self.code[at..].trim_start().strip_prefix("::") else { break };
                 at = self.code.len() - rest.trim_start().len();
             }
-            found.push(Named { at, segments, called: None, exported: false });
+            found.push(CodePath { at, segments, local_name: None, exported: false });
         }
         found
     }
 
-    /// A path of two segments or more that starts at a root, `crate`, `self`, `super` or a package, from that package on.
-    pub(crate) fn absolute(&self, path: &Named) -> Option<Vec<String>> {
+    /// Resolves a path of two segments or more that starts at `crate`, `self`, `super` or a package to one that begins with its package.
+    pub(crate) fn absolute(&self, path: &CodePath) -> Option<Vec<String>> {
         let up = path.segments.iter().take_while(|segment| *segment == "super").count();
         let here = || [self.module(), self.inline_modules(path.at)].concat();
         let (base, rest) = match path.segments[0].as_str() {
@@ -190,7 +190,7 @@ impl Source {
         Some([base.as_slice(), &path.segments[rest..]].concat())
     }
 
-    /// The inline modules around the byte `at`.
+    /// Returns the names of the inline modules around the byte `at`.
     fn inline_modules(&self, at: usize) -> Vec<String> {
         let mut open: Vec<Option<String>> = Vec::new();
         let mut statement = 0;
@@ -215,7 +215,7 @@ impl Source {
     }
 
     /// Reads a `use` tree at `at` whose leaves begin with the segments `before`.
-    fn tree(&self, at: usize, before: &[String], exported: bool, found: &mut Vec<Named>) {
+    fn tree(&self, at: usize, before: &[String], exported: bool, found: &mut Vec<CodePath>) {
         let rest = self.code[at..].trim_start();
         let at = self.code.len() - rest.len();
         if rest.starts_with('{') {
@@ -236,30 +236,30 @@ impl Source {
         }
         let segments = if name == "self" && !before.is_empty() { before.to_vec() } else { segments };
         let alias = after.strip_prefix("as ").map(|rest| first_name(rest.trim_start()));
-        let called = alias.unwrap_or_else(|| segments.last().map_or("", String::as_str)).to_owned();
+        let local_name = alias.unwrap_or_else(|| segments.last().map_or("", String::as_str)).to_owned();
         if !name.is_empty() {
-            found.push(Named { at: end, segments, called: Some(called), exported });
+            found.push(CodePath { at: end, segments, local_name: Some(local_name), exported });
         }
     }
 }
 
-/// The path of a file from the repository's root, with forward slashes.
+/// Returns the path of a file relative to the repository's root, with forward slashes.
 pub(crate) fn relative(file: &Path) -> String {
     file.strip_prefix(env!("CARGO_MANIFEST_DIR")).expect("files lie under the root").to_string_lossy().replace('\\', "/")
 }
 
-/// The name that `text` begins with.
+/// Returns the identifier at the beginning of `text`.
 fn first_name(text: &str) -> &str {
     &text[..text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len())]
 }
 
-/// The name that `text` ends with.
+/// Returns the identifier at the end of `text`.
 fn last_name(text: &str) -> &str {
     text.rfind(|c: char| !c.is_alphanumeric() && c != '_')
         .map_or(text, |at| &text[at + text[at..].chars().next().map_or(1, char::len_utf8)..])
 }
 
-/// The items that follow `#[cfg(test)]`, each to its semicolon or closing brace.
+/// Returns the byte ranges of items that follow `#[cfg(test)]`, each up to its semicolon or closing brace.
 fn items_for_tests(code: &str) -> Vec<Range<usize>> {
     let item = |(at, mark): (usize, &str)| {
         let mut depth = 0;
@@ -278,7 +278,7 @@ fn items_for_tests(code: &str) -> Vec<Range<usize>> {
     code.match_indices("#[cfg(test)]").map(item).collect()
 }
 
-/// Offsets of the branches of `{a, b::{c, d}}` at its own level.
+/// Returns the offsets of the top-level branches of a group such as `{a, b::{c, d}}`.
 fn branches(group: &str) -> Vec<usize> {
     let mut starts = Vec::new();
     let (mut depth, mut expecting) = (0, false);
@@ -305,7 +305,7 @@ fn branches(group: &str) -> Vec<usize> {
     starts
 }
 
-/// All files under `folder`.
+/// Collects all files under `folder`.
 pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
@@ -317,7 +317,7 @@ pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The text with comments and the insides of literals replaced by spaces, lines kept.
+/// Replaces comments and the contents of literals by spaces; keeps line breaks.
 fn blanked(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
@@ -400,7 +400,7 @@ fn quoted(rest: &str) -> usize {
     rest.len()
 }
 
-/// The length of a character literal, 0 for a lifetime.
+/// Returns the length of a character literal; 0 for a lifetime.
 fn char_literal(rest: &str) -> usize {
     let mut chars = rest.char_indices().skip(1);
     match (chars.next(), chars.next()) {

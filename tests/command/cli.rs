@@ -1,4 +1,4 @@
-//! The program as users call it: usage, exit codes, messages, results and remains.
+//! The program as users call it: usage, exit codes, messages, results and leftover files.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -148,7 +148,7 @@ fn a_mix_gives_every_cpu_core_an_application_and_stands_alone() {
 }
 
 #[test]
-fn what_show_prints_of_a_machine_is_a_machine() {
+fn show_prints_a_machine_that_loads_again() {
     let folder = scratch();
     let file = folder.path().join("m.toml");
     let shown = warpshard(&["show", "machine", "tiny", "--set", "gpu.sms=3"]);
@@ -172,7 +172,7 @@ fn a_model_written_as_a_trace_is_a_valid_trace_with_the_same_ctas() {
 }
 
 #[test]
-fn a_trace_is_converted_there_and_back_and_accepted_everywhere() {
+fn a_trace_is_converted_both_ways_and_accepted_by_all_commands() {
     let folder = scratch();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (text, native, back) = (at("t"), at("t.wst"), at("back"));
@@ -196,11 +196,11 @@ fn a_trace_is_converted_there_and_back_and_accepted_everywhere() {
     for file in ["kernelslist.g", "kernel-1.traceg"] {
         assert!(read(Path::new(&back), file) == read(Path::new(&text), file), "{file}");
     }
-    // A model becomes the same file at once.
+    // `trace --native` writes a model directly to the same file.
     let direct = at("x/t.wst");
     assert_eq!(code(&warpshard(&["trace", "vecadd", "--set", "workload.n=4096", "--native", "--out", &direct])), 0);
     assert!(std::fs::read(&direct).unwrap() == std::fs::read(&native).unwrap());
-    // Nothing is overwritten unasked, contradictions are refused, and what fails leaves nothing behind.
+    // Nothing is overwritten without `--force`, contradictory options are refused, and failed commands leave no files.
     let cut = at("cut.wst");
     std::fs::write(&cut, &std::fs::read(&native).unwrap()[..300]).unwrap();
     let entries = || std::fs::read_dir(folder.path()).unwrap().count();
@@ -244,7 +244,7 @@ fn an_interrupted_conversion_leaves_no_files() {
     file.flush().unwrap();
     let out = folder.path().join("out.wst");
     let mut child = command(&["convert", trace.to_str().unwrap(), out.to_str().unwrap()]).stderr(Stdio::piped()).spawn().unwrap();
-    // The temporary file is there before the first byte is read.
+    // The temporary file exists before the first byte is read.
     while std::fs::read_dir(folder.path()).unwrap().count() < 2 {
         assert!(child.try_wait().unwrap().is_none(), "it was faster than this test");
         std::thread::sleep(Duration::from_millis(1));
@@ -292,13 +292,13 @@ fn wrong_input_has_documented_codes_and_messages() {
     }
 }
 
-/// The shortest run there is, into `out`, with further arguments.
+/// Starts a very short run into `out`, with further arguments.
 fn small_run(out: &Path, more: &[&str]) -> Output {
     let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=4096", "--out", out.to_str().unwrap()];
     warpshard(&[&run[..], more].concat())
 }
 
-/// A run of many minutes, into `out`.
+/// Starts a run of many minutes into `out`.
 fn endless_run(out: &Path) -> Child {
     let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=100000000", "--force", "--out"];
     command(&[&run[..], &[out.to_str().unwrap(), "--threads", "2"]].concat()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -312,7 +312,7 @@ fn stats(folder: &Path) -> Value {
     serde_json::from_str(&read(folder, "stats.json")).unwrap()
 }
 
-/// What was simulated: `stats.json` without the block on how the run was called.
+/// Returns the simulation results: `stats.json` without the block that describes the call.
 fn simulated(folder: &Path) -> Value {
     let mut stats = stats(folder);
     assert!(stats.as_object_mut().unwrap().remove("configuration").is_some());
@@ -407,7 +407,7 @@ fn without_a_folder_results_are_numbered() {
 }
 
 #[test]
-fn results_name_the_configuration_that_gave_them() {
+fn results_name_their_configuration() {
     let folder = scratch();
     let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512", "--set", "gpu.sms=2"];
     let more = ["--policy", "static_limit:ctas=2", "--seed", "3", "--threads", "2", "--max-cycles", "900"];
@@ -433,7 +433,7 @@ fn results_name_the_configuration_that_gave_them() {
     let host: Value = serde_json::from_str(&read(&out, "host.json")).unwrap();
     assert_eq!(host["arguments"].as_array().unwrap()[1..], arguments[..]);
 
-    // The command gives the same bytes again.
+    // The stored command reproduces the same bytes.
     let again: Vec<&str> = command_line.split(' ').skip(1).chain(["--out", "again"]).collect();
     assert_eq!(code(&command(&again).current_dir(folder.path()).output().unwrap()), 0);
     assert_eq!(read(&folder.path().join("again"), "stats.json"), read(&out, "stats.json"));
@@ -444,7 +444,7 @@ fn results_name_the_configuration_that_gave_them() {
 fn a_disk_that_fills_up_ends_with_6_and_leaves_no_result() {
     let folder = scratch();
     let out = folder.path().join("out");
-    // Files may not grow beyond 512 bytes; ignoring the signal turns the limit into an error of writing.
+    // Files may not grow beyond 512 bytes; ignoring the signal turns the limit into a write error.
     let script = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
     let run = ["run", "--machine", "tiny", "--workload", "vecadd", "--set", "workload.n=512", "--out", out.to_str().unwrap()];
     let output =
@@ -461,8 +461,8 @@ fn a_disk_that_fills_up_ends_with_6_and_leaves_no_result() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_disk_without_any_room_at_the_end_still_gives_the_report() {
-    // An earlier result in the folder stays as it is.
+fn a_full_disk_at_the_end_still_prints_the_report() {
+    // An earlier result in the folder stays unchanged.
     let folder = scratch();
     let out = folder.path().join("out");
     assert_eq!(code(&small_run(&out, &[])), 0);
@@ -478,7 +478,7 @@ fn a_disk_without_any_room_at_the_end_still_gives_the_report() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_report_that_cannot_be_printed_is_an_error_but_the_results_are_there() {
+fn a_report_that_cannot_be_printed_is_an_error_but_results_are_written() {
     let folder = scratch();
     let out = folder.path().join("out");
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -550,7 +550,7 @@ fn the_dram_rig_prints_its_figures_and_writes_sweeps() {
 }
 
 #[test]
-fn unknown_dram_names_list_the_known_ones() {
+fn unknown_dram_names_list_the_available_ones() {
     for (arguments, known) in [
         (["--standard", "gddr9"], "ddr4-2400r, gddr5-1600, gddr5-6000, gddr5-6g, gddr5-fermi, gddr6-14g, hbm2-2000"),
         (["--pattern", "zigzag"], "seq_bg, seq_row, random, conf1, conf4, confN, pingpong"),

@@ -1,4 +1,4 @@
-//! Tests of the program as a process: what it prints, writes and ends with.
+//! Tests of the program as a process: its output, its files and its exit codes.
 
 mod cli;
 mod programs;

@@ -30,7 +30,7 @@ fn ok(arguments: &[&str]) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
-/// All that a run simulated, without what describes the call.
+/// Returns all simulation results of a run, without the fields that describe the call.
 fn simulated(folder: &Path) -> String {
     let text = std::fs::read_to_string(folder.join("stats.json")).unwrap();
     let mut stats: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
@@ -49,7 +49,7 @@ fn a_run_of_a_program_equals_the_run_of_its_recorded_trace() {
         let sizes: &[&str] = if name == "reduction" { &["n=3000"] } else { &[] };
         let (set, workload): (Vec<String>, Vec<String>) =
             (sizes.iter().map(|set| set.to_string()).collect(), sizes.iter().map(|set| format!("workload.{set}")).collect());
-        // A trace is called like its folder.
+        // A trace has the name of its folder.
         let trace = path(name);
         let mut record = vec!["record", &file, "--out", &trace];
         set.iter().for_each(|set| record.extend(["--set", set]));
@@ -69,7 +69,7 @@ fn a_run_of_a_program_equals_the_run_of_its_recorded_trace() {
 }
 
 #[test]
-fn products_of_matrices_can_be_left_out_of_a_run() {
+fn matrix_products_can_be_skipped_in_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let gemm = program("tensor/wgmma_gemm");
@@ -110,7 +110,7 @@ fn programmatic_dependent_launches_run_where_the_gpu_has_them_and_are_refused_el
     let text = said(&done);
     let notes = || std::fs::read_to_string(folder.path().join("out/stats.json")).unwrap().contains("not marked `programmatic`");
     assert!(done.status.success() && text.contains("grid dependency") && !notes(), "{text}");
-    // Without the mark a note says what has no effect.
+    // Without `programmatic`, a note reports that the dependency instructions have no effect.
     let plain = std::fs::read_to_string(&file).unwrap().replace("programmatic = true\n", "");
     std::fs::write(path("plain.toml"), plain).unwrap();
     std::fs::copy(file.replace(".toml", ".sm_90.sass"), path("dependent.sm_90.sass")).unwrap();
@@ -120,7 +120,7 @@ fn programmatic_dependent_launches_run_where_the_gpu_has_them_and_are_refused_el
     for (more, what, code) in [
         (&["--machine", "v100"][..], "kernel `consume` is a programmatic dependent launch, which v100 does not have", 4),
         (&["--machine", "h100", "--set", "gpu.compute_capability=8.0"], "compute capability 9.0 or later", 4),
-        (&["--machine", "h100", "--sample"], "remove `programmatic` to run launches one after the other", 2),
+        (&["--machine", "h100", "--sample"], "remove `programmatic` to run launches one after another", 2),
     ] {
         let done = run(&file, more);
         let text = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -128,9 +128,10 @@ fn programmatic_dependent_launches_run_where_the_gpu_has_them_and_are_refused_el
     }
 }
 
-/// The clock under load is that of the table for the use of the matrix units; the run is the one that has this clock from the beginning.
+/// The clock under load follows from the table for the utilisation of the matrix units; the run equals one with this clock from the
+/// beginning.
 #[test]
-fn a_run_takes_the_clock_that_the_machine_keeps_under_its_load() {
+fn a_run_uses_the_clock_of_the_machine_under_load() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let gemm = program("tensor/wgmma_gemm");
@@ -141,7 +142,7 @@ fn a_run_takes_the_clock_that_the_machine_keeps_under_its_load() {
     let auto = run("h100", "auto", &path("auto"));
     let note = String::from_utf8_lossy(&auto.stderr).into_owned();
     assert!(auto.status.success() && note.contains("the matrix units are used for"), "{note}");
-    let clock = note.split("keep ").nth(1).unwrap().trim().to_owned();
+    let clock = note.split("sustain ").nth(1).unwrap().trim().to_owned();
     assert!(clock.ends_with(" MHz") && clock != "1980 MHz", "{clock}");
     assert!(run("h100", &clock, &path("given")).status.success());
     assert!(simulated(&folder.path().join("auto")) == simulated(&folder.path().join("given")), "{clock}");
@@ -151,7 +152,7 @@ fn a_run_takes_the_clock_that_the_machine_keeps_under_its_load() {
 }
 
 #[test]
-fn exec_shows_results_and_refuses_other_ones() {
+fn exec_shows_results_and_rejects_wrong_ones() {
     let folder = tempfile::tempdir().unwrap();
     let text = ok(&["exec", &program("saxpy"), "--arch", "sm_80"]);
     for word in ["as expected", "active lanes", "sectors each", "FFMA"] {
@@ -168,14 +169,14 @@ fn exec_shows_results_and_refuses_other_ones() {
     assert!(String::from_utf8_lossy(&done.stderr).contains("differs from the one expected"));
     let other = warpshard(&["exec", &program("saxpy"), "--set", "n=1000"]);
     let (told, shown) = (String::from_utf8_lossy(&other.stderr), String::from_utf8_lossy(&other.stdout));
-    assert!(other.status.success() && told.contains("no result was compared") && told.contains("its own parameters"), "{told}");
+    assert!(other.status.success() && told.contains("no result was compared") && told.contains("its default parameters"), "{told}");
     assert!(shown.contains(", not compared") && !shown.contains("as expected"), "{shown}");
     let same = warpshard(&["exec", &program("saxpy")]);
     assert!(!String::from_utf8_lossy(&same.stderr).contains("compared"), "{}", String::from_utf8_lossy(&same.stderr));
 }
 
 #[test]
-fn a_program_that_goes_wrong_ends_exec_run_and_record_with_the_same_words() {
+fn a_failing_program_ends_exec_run_and_record_with_the_same_message() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("saxpy.toml");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
@@ -196,7 +197,7 @@ fn a_program_that_goes_wrong_ends_exec_run_and_record_with_the_same_words() {
 }
 
 #[test]
-fn a_missing_tool_is_named_with_what_to_install() {
+fn a_missing_tool_is_named_with_its_package() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("a.cu");
     std::fs::write(&source, "__global__ void a() {}\n").unwrap();
@@ -207,9 +208,9 @@ fn a_missing_tool_is_named_with_what_to_install() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
 }
 
-/// Traces of vecadd were recorded on a V100 and on an A100: the source, executed with the recorded addresses, gives every line of them, but
-/// for two habits of the tracers. That of Volta lists the destination of SHFL among the sources; that of Ampere ends each line with an
-/// immediate, which is 0 throughout.
+/// Traces of vecadd were recorded on a V100 and on an A100. The source, executed with the recorded addresses, reproduces every line of
+/// them, except for two peculiarities of the tracers: the Volta tracer lists the destination of SHFL among the sources, and the Ampere
+/// tracer ends each line with an immediate, which is 0 throughout.
 #[test]
 fn the_recorded_vecadd_is_reproduced_line_by_line() {
     for (name, arch, [a, b, c], instructions) in [
@@ -281,7 +282,7 @@ fn the_listing_follows_the_compute_capability_of_the_machine() {
     assert!(fermi == "sm_70" && foreign(&notes, 70), "{fermi}: {notes}");
     let (asked, notes) = run("v100", &["--arch", "sm_80"]);
     assert!(asked == "sm_80" && foreign(&notes, 80), "{asked}: {notes}");
-    // A machine of no generation takes the first, and says nothing.
+    // A machine without a compute capability takes the first listing, without a note.
     let (tiny, notes) = run("tiny", &[]);
     assert!(tiny == "sm_70" && !notes.contains("does not execute"), "{tiny}: {notes}");
     let checked = ok(&["check", "--machine", "rtx3070", &program("saxpy")]);

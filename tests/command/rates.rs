@@ -1,6 +1,7 @@
-//! Every rate of every report, computed again from counters and cycles of one span.
+//! Every rate of every report, recomputed from counters and cycles of one span.
 //!
-//! Numbers with a fraction are found by walking through `stats.json`. One without a rule here fails the test, so that a new rate needs a new rule.
+//! The test walks through the fractional numbers of `stats.json`. A number without a rule here fails the test, so that every new rate gets
+//! a rule.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What a run counted.
+/// Results of a run: `stats.json`, `host.json` and the printed report.
 struct Run {
     stats: Value,
     host: Value,
@@ -32,17 +33,17 @@ impl Run {
         at(&self.stats, path).as_f64().unwrap_or_else(|| panic!("{path} is no number"))
     }
 
-    /// The sum of a counter over the components of a kind.
+    /// Returns the sum of a counter over the components of a kind.
     fn sum(&self, kind: &str, counter: &str) -> f64 {
         self.stats["components"][kind]["total"][counter].as_f64().unwrap_or_else(|| panic!("no {counter} of {kind}"))
     }
 
-    /// Seconds in which components counted.
+    /// Returns the simulated seconds in which components counted.
     fn seconds(&self) -> f64 {
         self.number("counted_until") / (self.number("core_khz") * 1e3)
     }
 
-    /// Bytes of DRAM per second.
+    /// Returns the DRAM bandwidth in bytes per second.
     fn dram_bandwidth(&self) -> f64 {
         (self.sum("dram", "reads") + self.sum("dram", "writes")) * self.number("dram_burst_bytes") / self.seconds()
     }
@@ -52,23 +53,23 @@ fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(value, |value, name| &value[name])
 }
 
-/// Equal, but for the rounding of divisions or of `decimals` digits.
-fn same(found: f64, expected: f64, decimals: Option<i32>, what: &str) {
+/// Asserts equality, except for the rounding of divisions or to `decimals` digits.
+fn assert_equal(found: f64, expected: f64, decimals: Option<i32>, what: &str) {
     let rounding = decimals.map_or(0.0, |decimals| 0.5001 * 10f64.powi(-decimals));
     assert!((found - expected).abs() <= rounding + expected.abs() * 1e-9, "{what}: {found}, from the counters {expected}");
 }
 
-/// Calls `see` with the path of each number with a fraction. The places of lists are `[]`; the object that holds the number comes with it.
-fn walk<'a>(value: &'a Value, path: &str, holder: &'a Value, see: &mut dyn FnMut(&str, &'a Value, f64)) {
+/// Calls `visit` for each fractional number with its path and the object that contains it. Indices of lists appear as `[]` in the path.
+fn walk<'a>(value: &'a Value, path: &str, holder: &'a Value, visit: &mut dyn FnMut(&str, &'a Value, f64)) {
     match value {
-        Value::Object(map) => map.iter().for_each(|(name, inner)| walk(inner, &format!("{path}.{name}"), value, see)),
-        Value::Array(list) => list.iter().for_each(|inner| walk(inner, &format!("{path}.[]"), value, see)),
-        Value::Number(number) if number.is_f64() => see(path.trim_start_matches('.'), holder, number.as_f64().unwrap()),
+        Value::Object(map) => map.iter().for_each(|(name, inner)| walk(inner, &format!("{path}.{name}"), value, visit)),
+        Value::Array(list) => list.iter().for_each(|inner| walk(inner, &format!("{path}.[]"), value, visit)),
+        Value::Number(number) if number.is_f64() => visit(path.trim_start_matches('.'), holder, number.as_f64().unwrap()),
         _ => {}
     }
 }
 
-/// The value of a rate by its path; `holder` is the object that has it. `None` for what is no rate of counters.
+/// Recomputes a rate from its path and the object `holder` that contains it; returns `None` for numbers that are not rates of counters.
 fn expected(run: &Run, path: &str, holder: &Value) -> Option<f64> {
     let of = |name: &str| holder[name].as_f64().unwrap_or_else(|| panic!("{path}: no {name} beside it"));
     let components = || run.stats["energy"]["components"].as_object().unwrap().values().map(|joules| joules.as_f64().unwrap()).sum::<f64>();
@@ -88,7 +89,7 @@ fn expected(run: &Run, path: &str, holder: &Value) -> Option<f64> {
     Some(found)
 }
 
-/// The numbers of a kernel's verdict.
+/// Checks the numbers of a kernel's verdict.
 fn check_verdict(run: &Run, kernel: &Value) {
     let verdict = &kernel["verdict"];
     let of = |name: &str| kernel["counters"][name].as_f64().unwrap_or_else(|| panic!("no counter {name}"));
@@ -96,7 +97,7 @@ fn check_verdict(run: &Run, kernel: &Value) {
     let requests = of("load_instructions") + of("store_instructions") + of("atomic_instructions");
     let four = |name: &str, expected: f64| {
         if let Some(found) = number(name) {
-            same(found, expected, Some(4), name);
+            assert_equal(found, expected, Some(4), name);
         }
     };
     four("lanes", of("thread_instructions") / of("warp_instructions"));
@@ -110,9 +111,9 @@ fn check_verdict(run: &Run, kernel: &Value) {
     let all = kernel["cycles_active"].as_f64().unwrap() * schedulers;
     four("launch.idle", 1.0 - stalls.sum::<f64>() / all);
     let roof = |name: &str| verdict["roofs"].as_array().unwrap().iter().find(|one| one["name"] == name).unwrap()["share"].as_f64().unwrap();
-    same(roof("issue"), of("warp_instructions") / all, Some(4), "issue");
+    assert_equal(roof("issue"), of("warp_instructions") / all, Some(4), "issue");
     let dram = (of("dram_reads") + of("dram_writes")) * 32.0 * run.number("core_khz") * 1e3;
-    same(roof("DRAM"), dram / kernel["cycles_active"].as_f64().unwrap() / run.number("dram_bytes_per_second"), Some(4), "DRAM");
+    assert_equal(roof("DRAM"), dram / kernel["cycles_active"].as_f64().unwrap() / run.number("dram_bytes_per_second"), Some(4), "DRAM");
     let shares: Vec<f64> = verdict["charges"].as_array().unwrap().iter().map(|charge| charge["share"].as_f64().unwrap()).collect();
     assert!(shares.iter().sum::<f64>() <= 1.0 && shares.is_sorted_by(|a, b| a >= b), "{shares:?}");
 }
@@ -126,7 +127,7 @@ fn check_stats(run: &Run) {
     let mut rates = 0;
     walk(&stats, "", &Value::Null, &mut |path, holder, found| {
         if let Some(expected) = expected(run, path, holder) {
-            same(found, expected, None, path);
+            assert_equal(found, expected, None, path);
             rates += 1;
         }
     });
@@ -140,29 +141,29 @@ fn check_stats(run: &Run) {
     let cores = run.stats["cpu_cores"].as_array().into_iter().flatten().enumerate();
     for (i, core) in cores {
         let of = |name: &str| run.stats["components"]["cpu"]["instances"][name][i].as_f64().unwrap();
-        same(core["read_latency_cycles"].as_f64().unwrap(), of("read_cycles") / of("reads"), None, "latency of reads");
-        // Of the measurement if the core completed it.
+        assert_equal(core["read_latency_cycles"].as_f64().unwrap(), of("read_cycles") / of("reads"), None, "latency of reads");
+        // The rate covers the measured interval if the core completed it.
         let [reads, instructions] =
             if core["measured"] == true { ["measured_reads", "measured_instructions"] } else { ["reads", "instructions"] };
         let per_kilo = core["reads_per_kilo_instruction"].as_f64().unwrap();
-        same(per_kilo, of(reads) * 1e3 / of(instructions), None, "reads per thousand instructions");
+        assert_equal(per_kilo, of(reads) * 1e3 / of(instructions), None, "reads per thousand instructions");
     }
     for (rate, amount) in [("warp_instructions_per_second", "warp_instructions"), ("thread_instructions_per_second", "thread_instructions")]
     {
         let expected = run.number(&format!("total.{amount}")) / run.host["simulate_seconds"].as_f64().unwrap();
-        same(run.host[rate].as_f64().unwrap(), expected, None, rate);
+        assert_equal(run.host[rate].as_f64().unwrap(), expected, None, rate);
     }
     let expected = run.number("counted_until") / run.host["simulate_seconds"].as_f64().unwrap();
-    same(run.host["cycles_per_second"].as_f64().unwrap(), expected, None, "cycles per second of the host");
+    assert_equal(run.host["cycles_per_second"].as_f64().unwrap(), expected, None, "cycles per second of the host");
 }
 
-/// The cells of the line of the report that begins with `start`.
+/// Returns the cells of the report line that begins with `start`.
 fn cells(run: &Run, start: &str) -> Vec<String> {
     let line = run.text.lines().find(|line| line.trim_start().starts_with(start)).unwrap_or_else(|| panic!("{start} in {}", run.text));
     line.split_whitespace().map(|cell| cell.trim_end_matches(',').replace(',', "")).collect()
 }
 
-/// A number with a prefix, such as `10.9 G`.
+/// Converts a number with an SI prefix, such as `10.9 G`.
 fn prefixed(number: &str, unit: &str) -> f64 {
     let scale = match unit.chars().next() {
         Some('k') => 1e3,
@@ -173,28 +174,33 @@ fn prefixed(number: &str, unit: &str) -> f64 {
     number.parse::<f64>().unwrap() * scale
 }
 
-/// Equal to three digits, as reports show it.
-fn three_digits(found: f64, expected: f64, what: &str) {
+/// Asserts equality to three digits, as shown in reports.
+fn assert_equal_to_three_digits(found: f64, expected: f64, what: &str) {
     assert!((found - expected).abs() <= expected.abs() * 0.0051, "{what}: {found}, from the counters {expected}");
 }
 
 fn check_text(run: &Run) {
     let line = run.text.lines().find(|line| line.contains("thread instructions per cycle")).unwrap();
     let shown: f64 = line.rsplit(", ").next().unwrap().split(' ').next().unwrap().replace(',', "").parse().unwrap();
-    same(shown, run.number("total.thread_instructions") / run.number("total.cycles"), Some(2), "IPC of the run");
+    assert_equal(shown, run.number("total.thread_instructions") / run.number("total.cycles"), Some(2), "IPC of the run");
     let dram = cells(run, "DRAM ");
     let [bandwidth, unit, share, _] = &dram[dram.len() - 4..] else { panic!("{dram:?}") };
-    three_digits(prefixed(bandwidth, unit), run.dram_bandwidth(), "bandwidth of DRAM");
-    same(share.parse().unwrap(), 100.0 * run.dram_bandwidth() / run.number("dram_bytes_per_second"), Some(1), "share of the peak");
+    assert_equal_to_three_digits(prefixed(bandwidth, unit), run.dram_bandwidth(), "bandwidth of DRAM");
+    assert_equal(share.parse().unwrap(), 100.0 * run.dram_bandwidth() / run.number("dram_bytes_per_second"), Some(1), "share of the peak");
     if let Some(energy) = run.stats["energy"].as_object() {
-        same(cells_with(run, "W on average")[0].parse().unwrap(), energy["joules"].as_f64().unwrap() / run.seconds(), Some(1), "watts");
+        assert_equal(
+            cells_with(run, "W on average")[0].parse().unwrap(),
+            energy["joules"].as_f64().unwrap() / run.seconds(),
+            Some(1),
+            "watts",
+        );
     }
     for (reason, value) in run.stats["scheduler_cycles"]["reasons"].as_object().unwrap() {
         let name = reason.trim_start_matches("stall_").replace('_', " ");
         if value.as_f64().unwrap() > 0.0 {
             let cells = cells(run, &format!("{name} "));
             let shown: f64 = cells[name.split(' ').count()].parse().unwrap();
-            same(shown, 100.0 * value.as_f64().unwrap() / run.number("scheduler_cycles.total"), Some(1), reason);
+            assert_equal(shown, 100.0 * value.as_f64().unwrap() / run.number("scheduler_cycles.total"), Some(1), reason);
         }
     }
     let links = run.stats["components"]["link"]["count"].as_u64().unwrap_or(0) as usize;
@@ -202,9 +208,9 @@ fn check_text(run: &Run) {
         let of = |name: &str| run.stats["components"]["link"]["instances"][name][link].as_f64().unwrap();
         let cells = cells(run, &format!("link {link},"));
         let bytes = cells.iter().position(|cell| cell == "bytes").unwrap();
-        three_digits(prefixed(&cells[bytes + 1], &cells[bytes + 2]), of("bytes") / run.seconds(), "bandwidth of a link");
+        assert_equal_to_three_digits(prefixed(&cells[bytes + 1], &cells[bytes + 2]), of("bytes") / run.seconds(), "bandwidth of a link");
         let busy = cells.iter().position(|cell| cell == "busy").unwrap();
-        same(cells[busy + 1].parse().unwrap(), 100.0 * of("busy_cycles") / run.number("counted_until"), Some(1), "a busy link");
+        assert_equal(cells[busy + 1].parse().unwrap(), 100.0 * of("busy_cycles") / run.number("counted_until"), Some(1), "a busy link");
     }
 }
 
@@ -213,7 +219,7 @@ fn cells_with(run: &Run, words: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-/// A table of a result folder: the names of its columns, and its rows.
+/// Reads a table of a result folder: column names and rows.
 fn table(folder: &Path, name: &str) -> (Vec<String>, Vec<Vec<String>>) {
     let text = fs::read_to_string(folder.join(name)).unwrap();
     let mut rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
@@ -225,7 +231,7 @@ fn check_tables(run: &Run, folder: &Path) {
     for row in rows {
         let of = |name: &str| row[names.iter().position(|other| other == name).unwrap()].parse::<f64>().ok();
         if let (Some(ipc), Some(cycles)) = (of("ipc"), of("cycles_active")) {
-            same(ipc, of("thread_instructions").unwrap() / cycles, None, "ipc of kernels.csv");
+            assert_equal(ipc, of("thread_instructions").unwrap() / cycles, None, "ipc of kernels.csv");
         }
     }
     if !folder.join("energy.csv").exists() {
@@ -234,8 +240,8 @@ fn check_tables(run: &Run, folder: &Path) {
     let (_, rows) = table(folder, "energy.csv");
     let rows: Vec<Vec<f64>> = rows.iter().map(|row| row[1..].iter().map(|cell| cell.parse().unwrap_or(f64::NAN)).collect()).collect();
     for row in rows.iter().filter(|row| row.iter().all(|value| value.is_finite())) {
-        same(row[1], row[0] / run.seconds(), None, "watts of a component");
-        same(row[2], row[0] / run.number("energy.joules"), None, "share of a component");
+        assert_equal(row[1], row[0] / run.seconds(), None, "watts of a component");
+        assert_equal(row[2], row[0] / run.number("energy.joules"), None, "share of a component");
     }
     if let Ok(true) = fs::exists(folder.join("power.csv")) {
         let (_, rows) = table(folder, "power.csv");
@@ -244,8 +250,8 @@ fn check_tables(run: &Run, folder: &Path) {
             let values: Vec<f64> = row.iter().map(|cell| cell.parse().unwrap()).collect();
             let seconds = (values[0] - before) / (run.number("core_khz") * 1e3);
             before = values[0];
-            same(values[2], values[1] / seconds, None, "watts of an interval");
-            same(values[3..].iter().sum(), values[2], None, "watts of all components of an interval");
+            assert_equal(values[2], values[1] / seconds, None, "watts of an interval");
+            assert_equal(values[3..].iter().sum(), values[2], None, "watts of all components of an interval");
         }
     }
 }
@@ -260,16 +266,16 @@ fn check_page(run: &Run, folder: &Path, name: &str) {
     let number = |text: &str| text.split(' ').next().unwrap().parse::<f64>().unwrap();
     let share = 100.0 * run.dram_bandwidth() / run.number("dram_bytes_per_second");
     if share > 0.0 {
-        same(number(&note("DRAM<")), share, Some(1), "share of the peak on the page");
+        assert_equal(number(&note("DRAM<")), share, Some(1), "share of the peak on the page");
     }
     let value = page.split("<span>thread instructions per cycle</span><b>").nth(1).unwrap().split('<').next().unwrap();
-    same(value.replace(',', "").parse().unwrap(), run.number("total.ipc"), Some(1), "IPC on the page");
+    assert_equal(value.replace(',', "").parse().unwrap(), run.number("total.ipc"), Some(1), "IPC on the page");
     if run.stats["energy"].is_object() {
-        same(number(&note("energy<")), run.number("energy.joules") / run.seconds(), Some(1), "watts on the page");
+        assert_equal(number(&note("energy<")), run.number("energy.joules") / run.seconds(), Some(1), "watts on the page");
     }
 }
 
-/// A value of a comparison as JSON: of the first run, in the row `name` of the section `title`.
+/// Returns a value of a JSON comparison: the first run's cell in row `name` of section `title`.
 fn compared(comparison: &Value, title: &str, name: &str) -> f64 {
     let sections = comparison["sections"].as_array().unwrap();
     let section = sections.iter().find(|section| section["title"] == title).unwrap_or_else(|| panic!("no {title} in {comparison}"));
@@ -279,13 +285,18 @@ fn compared(comparison: &Value, title: &str, name: &str) -> f64 {
 
 fn check_comparison(run: &Run, folder: &Path, name: &str) {
     let comparison: Value = serde_json::from_str(&warpshard(folder, &["compare", name, name, "--json", "-"])).unwrap();
-    same(compared(&comparison, "Performance", "IPC"), run.number("total.ipc"), None, "IPC compared");
-    same(compared(&comparison, "Performance", "seconds"), run.number("total.cycles") / (run.number("core_khz") * 1e3), None, "seconds");
+    assert_equal(compared(&comparison, "Performance", "IPC"), run.number("total.ipc"), None, "IPC compared");
+    assert_equal(
+        compared(&comparison, "Performance", "seconds"),
+        run.number("total.cycles") / (run.number("core_khz") * 1e3),
+        None,
+        "seconds",
+    );
     if run.dram_bandwidth() == 0.0 {
         return;
     }
     let per_cycle = run.dram_bandwidth() * run.seconds() / run.number("counted_until");
-    same(compared(&comparison, "DRAM", "bytes per cycle"), per_cycle, None, "bytes per cycle");
+    assert_equal(compared(&comparison, "DRAM", "bytes per cycle"), per_cycle, None, "bytes per cycle");
 }
 
 #[test]
@@ -323,20 +334,25 @@ fn a_sweep_has_the_rates_of_its_runs() {
     assert_eq!(rows.len(), 2);
     for row in rows {
         let of = |name: &str| row[names.iter().position(|other| other == name).unwrap()].parse::<f64>().unwrap();
-        same(of("ipc"), of("thread_instructions") / of("cycles"), None, "ipc of a sweep");
+        assert_equal(of("ipc"), of("thread_instructions") / of("cycles"), None, "ipc of a sweep");
         let path = fs::read_dir(folder.join("swept/runs")).unwrap().map(|run| run.unwrap().path().join("stats.json"));
         let all: Vec<Value> = path.map(|path| serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()).collect();
         let stats = all.iter().find(|stats| stats["total"]["cycles"].as_f64() == Some(of("cycles"))).unwrap();
         let sum = |kind: &str, name: &str| stats["components"][kind]["total"][name].as_f64().unwrap();
-        same(of("dram_bytes"), (sum("dram", "reads") + sum("dram", "writes")) * stats["dram_burst_bytes"].as_f64().unwrap(), None, "bytes");
+        assert_equal(
+            of("dram_bytes"),
+            (sum("dram", "reads") + sum("dram", "writes")) * stats["dram_burst_bytes"].as_f64().unwrap(),
+            None,
+            "bytes",
+        );
         let rows = sum("dram", "row_hits") + sum("dram", "row_misses");
-        same(of("dram_row_hit_rate"), sum("dram", "row_hits") / rows, None, "row hits");
+        assert_equal(of("dram_row_hit_rate"), sum("dram", "row_hits") / rows, None, "row hits");
         let llc = sum("llc", "read_hits") + sum("llc", "write_hits");
-        same(of("llc_hit_rate"), llc / (llc + sum("llc", "pending_hits") + sum("llc", "misses")), None, "LLC hits");
+        assert_equal(of("llc_hit_rate"), llc / (llc + sum("llc", "pending_hits") + sum("llc", "misses")), None, "LLC hits");
         let reasons = stats["scheduler_cycles"]["reasons"].as_object().unwrap();
         for (reason, cycles) in reasons {
             let share = cycles.as_f64().unwrap() / stats["scheduler_cycles"]["total"].as_f64().unwrap();
-            same(of(&format!("share_{reason}")), share, None, reason);
+            assert_equal(of(&format!("share_{reason}")), share, None, reason);
         }
     }
 }

@@ -1,6 +1,7 @@
-//! The form of `stats.json`: `docs/schema/stats.schema.json` is made from the types below, and results of runs of every kind have that form.
+//! The format of `stats.json`: `docs/schema/stats.schema.json` is generated from the types below, and the results of runs of every kind
+//! match it.
 //!
-//! `UPDATE_DOCS=1 cargo test --test command results::` writes the schema anew.
+//! `UPDATE_DOCS=1 cargo test --test command results::` regenerates the schema.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,23 +15,23 @@ use serde_json::Value;
 /// Counters by name.
 type Counts = BTreeMap<String, u64>;
 
-/// All simulation results of a run, layout 2. A field that is not required is there for runs that have it.
+/// All simulation results of a run, layout 2. Optional fields are present only in runs that they apply to.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "warpshard stats.json, layout 2")]
 struct Stats {
-    /// The layout; raised whenever a field changes its name or meaning.
+    /// Version of the layout, increased whenever a field changes its name or meaning.
     schema_version: u32,
     simulator: String,
     version: String,
-    /// The commit the program was built from.
+    /// Commit that the program was built from.
     commit: String,
     machine: String,
     workload: String,
     /// Compute capability of the machine's GPU, or "unknown".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     compute_capability: Option<String>,
-    /// Architectures that the workload's machine code is for ("sm_70").
+    /// Architectures of the workload's machine code ("sm_70").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     code: Option<String>,
     seed: u64,
@@ -38,19 +39,19 @@ struct Stats {
     core_khz: u64,
     /// Bytes of a DRAM burst.
     dram_burst_bytes: u64,
-    /// Peak bandwidth of all DRAM channels.
+    /// Peak bandwidth of all DRAM channels, in bytes per second.
     dram_bytes_per_second: f64,
-    /// A command with the options that results depend on, and these options by name.
+    /// The command with the options that affect results, and these options by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     configuration: Option<BTreeMap<String, Value>>,
     /// Lateness of messages in a relaxed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     relaxed: Option<Relaxed>,
-    /// What makes the numbers of a sampled run estimates, and how far they may be off.
+    /// Method and confidence intervals of a sampled run, whose numbers are estimates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sampled: Option<Sampled>,
     ended_by: EndedBy,
-    /// Core cycle up to which all components counted.
+    /// Core cycle at which all components stopped counting.
     counted_until: u64,
     total: Total,
     kernels: Vec<Kernel>,
@@ -61,7 +62,7 @@ struct Stats {
     /// Read latencies of DRAM channels with a command-level controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     dram_read_latency_cycles: Option<Latencies>,
-    /// CPU cores with applications.
+    /// CPU cores that execute applications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cpu_cores: Option<Vec<CpuCore>>,
     /// GPUs and links, on machines of several GPUs.
@@ -83,7 +84,7 @@ struct Stats {
 enum EndedBy {
     Completed,
     MaxCycles,
-    /// The run reached --max-instructions.
+    /// The run reached `--max-instructions`.
     MaxInstructions,
     Controller,
     Interrupted,
@@ -94,31 +95,31 @@ enum EndedBy {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Sampled {
-    /// Share of runs whose intervals contain the truth.
+    /// Share of runs whose intervals contain the true value.
     confidence: f64,
-    /// Half the width of the interval of net cycles that was aimed at, relative to them.
+    /// Requested half-width of the interval of net cycles, relative to the net cycles.
     wanted_error: f64,
     seed: u64,
     launches: u64,
-    /// Launches that were simulated and measured.
+    /// Number of launches that were simulated and measured.
     measured: u64,
-    /// Of these, launches of which only parts were simulated.
+    /// Number of measured launches that were simulated only in part.
     in_parts: u64,
-    /// Launches that were simulated to warm caches, and not measured.
+    /// Number of launches that were simulated only to warm caches.
     warmed: u64,
-    /// Rounds of simulation.
+    /// Number of simulation rounds.
     rounds: u64,
     /// Warp instructions of the workload.
     warp_instructions: u64,
     simulated_warp_instructions: u64,
-    /// By how much launches without a simulated predecessor took longer than others, relative to these.
+    /// Extra time of launches without a simulated predecessor, relative to other launches.
     unwarmed_difference: f64,
-    /// Share of the warp instructions that was simulated.
+    /// Simulated share of the warp instructions.
     fraction: f64,
     /// Estimates with their intervals, by name.
     estimates: BTreeMap<String, Estimate>,
     strata: Vec<Stratum>,
-    /// Where the row of each kernel launch comes from: "simulated", "in parts" or "estimated".
+    /// Source of each kernel launch's row: "simulated", "in parts" or "estimated".
     kernels: Vec<String>,
 }
 
@@ -131,7 +132,7 @@ struct Estimate {
     relative_half_width: Option<f64>,
 }
 
-/// Launches of the same code and of about the same work.
+/// Launches of the same code with about the same amount of work.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Stratum {
@@ -139,9 +140,9 @@ struct Stratum {
     launches: u64,
     measured: u64,
     warp_instructions: u64,
-    /// Core cycles of all its launches without launch latency.
+    /// Core cycles of all launches of the stratum, without launch latency.
     net_cycles: f64,
-    /// Standard deviation of a launch about its expected cycles.
+    /// Standard deviation of a launch's cycles from the expected cycles.
     deviation: f64,
 }
 
@@ -179,11 +180,11 @@ struct Total {
     ipc: Option<f64>,
     kernels: u64,
     kernels_ended: u64,
-    /// Launches that were not reached; `kernels` does not list them.
+    /// Number of launches that did not start before the end of the run; `kernels` does not list them.
     kernels_not_launched: u64,
     ctas: u64,
     ctas_done: u64,
-    /// Counters that SMs keep per kernel, summed over the kernels.
+    /// Per-kernel counters of the SMs, summed over the kernels.
     counters: Counts,
 }
 
@@ -192,11 +193,11 @@ struct Total {
 struct Kernel {
     index: u64,
     name: String,
-    /// The number that the trace or model gives it.
+    /// Number of the kernel in the trace or model.
     id: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     application: Option<u64>,
-    /// The GPU it ran on, on machines of several.
+    /// GPU that ran the kernel, on machines with several GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gpu: Option<u64>,
     stream: u64,
@@ -212,39 +213,39 @@ struct Kernel {
     warp_instructions: u64,
     thread_instructions: u64,
     ipc: Option<f64>,
-    /// Joules of its events, on machines with event energies.
+    /// Energy of the kernel's events in joules, on machines with event energies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     event_joules: Option<f64>,
-    /// What limits it; only of kernels that issued anything.
+    /// Performance limiter of the kernel; present if the kernel issued any instruction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     verdict: Option<Verdict>,
     counters: Counts,
 }
 
-/// docs/results.md explains each number. Shares are from 0 to 1.
+/// Analysis of a kernel's limiter; docs/results.md explains each number. Shares are from 0 to 1.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Verdict {
-    /// The resource with the most scheduler cycles, such as `dram` or `memory_latency`.
+    /// Resource with the most scheduler cycles, such as `dram` or `memory_latency`.
     limiter: String,
-    /// The busiest kind of execution units.
+    /// Busiest kind of execution unit.
     pipe: String,
-    /// Resources with their shares of the scheduler cycles, the most first.
+    /// Resources with their shares of the scheduler cycles, in descending order.
     charges: Vec<Charge>,
     /// Use of each resource as a share of its peak.
     roofs: Vec<Use>,
     launch: Filling,
     sectors_per_request: Option<f64>,
-    /// Bytes that lanes asked for as a share of the sectors that were accessed.
+    /// Bytes requested by lanes as a share of the bytes of the accessed sectors.
     sector_use: Option<f64>,
-    /// Cycles of an access to shared memory beyond the first.
+    /// Mean extra cycles of an access to shared memory due to bank conflicts.
     conflicts: Option<f64>,
-    /// Active lanes of an instruction, on average.
+    /// Mean active lanes of an instruction.
     lanes: f64,
     /// Accesses of the busiest LLC slice as a multiple of the mean.
     hottest_slice: Option<f64>,
     roofline: Option<Roofline>,
-    /// What to change.
+    /// Suggested change.
     change: String,
     trust: Option<Trust>,
 }
@@ -266,17 +267,17 @@ struct Use {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Filling {
-    /// Threads of a CTA.
+    /// Threads per CTA.
     threads: u64,
-    /// Registers of a thread.
+    /// Registers per thread.
     registers: u64,
-    /// Bytes of shared memory of a CTA.
+    /// Bytes of shared memory per CTA.
     shared_bytes: u64,
-    /// Resident warps as a share of the warp slots, as the launch allows.
+    /// Resident warps that the launch allows, as a share of the warp slots.
     occupancy: f64,
-    /// What limits the resident warps: a resource of the SM, or "grid".
+    /// Limit of the resident warps: a resource of the SM, or "grid".
     limited_by: String,
-    /// CTAs as a multiple of those that all SMs hold.
+    /// CTAs of the grid as a multiple of the CTAs that all SMs hold at the same time.
     waves: f64,
     /// Share of the scheduler cycles without a resident warp.
     idle: Option<f64>,
@@ -287,17 +288,17 @@ struct Filling {
 struct Roofline {
     /// Floating-point operations.
     operations: u64,
-    /// The units whose peak is meant: FP32, or tensor.
+    /// Units that the peak refers to: FP32, or tensor.
     units: String,
-    /// As a share of multiply-adds in single precision on all lanes, or of products of 16-bit elements by matrix units.
+    /// Share of the peak: of single-precision multiply-adds on all lanes, or of products of 16-bit elements on the matrix units.
     of_peak: f64,
-    /// Operations per byte of DRAM.
+    /// Operations per byte of DRAM traffic.
     per_byte: Option<f64>,
-    /// Operations per byte from which DRAM is no longer the lower roof.
+    /// Operations per byte above which DRAM is not the lower roof.
     ridge: f64,
 }
 
-/// Measured launches that resemble the kernel, and how far the simulation is from them.
+/// Measured launches that resemble the kernel, and the simulation error on them.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Trust {
@@ -320,11 +321,11 @@ struct System {
 #[serde(deny_unknown_fields)]
 struct Gpu {
     gpu: u64,
-    /// Kernel launches on it.
+    /// Kernel launches on the GPU.
     kernels: u64,
-    /// Core cycle in which the last of them ended.
+    /// Core cycle in which the last launch ended.
     ended: Option<u64>,
-    /// Sums over its components, by kind and counter.
+    /// Sums over the GPU's components, by kind and counter.
     totals: BTreeMap<String, Counts>,
 }
 
@@ -337,7 +338,7 @@ struct Stream {
     warp_instructions: u64,
     thread_instructions: u64,
     ipc: Option<f64>,
-    /// Sums over its kernels.
+    /// Sums over the kernels of the stream.
     counters: Counts,
 }
 
@@ -365,7 +366,7 @@ struct Application {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     alone: Option<Alone>,
     normalised_progress: Option<f64>,
-    /// Joules of the events of the application, on machines with event energies.
+    /// Energy of the application's events in joules, on machines with event energies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     event_joules: Option<f64>,
 }
@@ -377,7 +378,7 @@ struct Alone {
     warp_instructions: u64,
 }
 
-/// DRAM cycles.
+/// Latencies in DRAM cycles.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Latencies {
@@ -400,7 +401,7 @@ struct CpuCore {
     instructions: u64,
     cycles: u64,
     ipc: Option<f64>,
-    /// Whether the measurement was completed.
+    /// `true` if the core completed the measured interval.
     measured: bool,
     reads_per_kilo_instruction: Option<f64>,
     read_latency_cycles: Option<f64>,
@@ -409,7 +410,7 @@ struct CpuCore {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Energy {
-    /// The set of event energies.
+    /// Name of the set of event energies.
     set: String,
     volts: f64,
     seconds: f64,
@@ -417,7 +418,7 @@ struct Energy {
     mean_watts: f64,
     at_rest_joules: f64,
     joules_per_thread_instruction: Option<f64>,
-    /// Joules by component.
+    /// Energy by component, in joules.
     components: BTreeMap<String, f64>,
     events: BTreeMap<String, Event>,
 }
@@ -433,7 +434,7 @@ struct Event {
 #[serde(deny_unknown_fields)]
 struct SchedulerCycles {
     total: u64,
-    /// Each scheduler of each SM is in one of these states in every cycle.
+    /// Scheduler cycles by state. Each scheduler of each SM is in exactly one state per cycle.
     reasons: Counts,
 }
 
@@ -443,7 +444,7 @@ struct SchedulerCycles {
 struct Kind {
     count: u64,
     total: Counts,
-    /// By counter, the values of all components, in the order of `id`.
+    /// Values of all components by counter, in the order of `id`.
     instances: BTreeMap<String, Vec<Option<u64>>>,
 }
 
@@ -462,7 +463,7 @@ struct Note {
 }
 
 #[test]
-fn the_committed_schema_is_that_of_the_types() {
+fn the_committed_schema_matches_the_types() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/schema/stats.schema.json");
     let made = serde_json::to_string_pretty(&schemars::schema_for!(Stats)).unwrap() + "\n";
     if std::env::var_os("UPDATE_DOCS").is_some() {
@@ -471,7 +472,7 @@ fn the_committed_schema_is_that_of_the_types() {
     assert_eq!(fs::read_to_string(path).unwrap(), made, "UPDATE_DOCS=1 cargo test --test command results:: writes it anew");
 }
 
-/// `stats.json` of a run with these options.
+/// Returns `stats.json` of a run with these options.
 fn stats(options: &str, out: &Path) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpshard"));
     command.current_dir(out).arg("run").args(options.split(' ')).args(["--threads", "1", "--out", "run", "--force"]);
@@ -481,7 +482,7 @@ fn stats(options: &str, out: &Path) -> Value {
 }
 
 #[test]
-fn results_of_every_kind_have_the_form_of_the_schema() {
+fn results_of_every_kind_match_the_schema() {
     let folder = tempfile::tempdir().unwrap();
     for (options, part) in [
         ("--machine tiny --workload vecadd --set workload.n=1024", "streams"),
@@ -499,7 +500,7 @@ fn results_of_every_kind_have_the_form_of_the_schema() {
         let value = stats(options, folder.path());
         assert!(value.get(part).is_some(), "{options}: no {part}");
         let typed: Stats = serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{options}: {error}"));
-        // Nothing is lost on the way through the types but the order of names and fields that are null.
+        // A round trip through the types loses only the order of names and null fields.
         let again = serde_json::to_value(&typed).unwrap();
         assert_eq!(again["components"], value["components"], "{options}");
         assert_eq!(typed.schema_version, warpshard::report::SCHEMA_VERSION);

@@ -1,4 +1,4 @@
-//! Whatever input a user names, a named pipe or a device in its place is refused at once, and so is a text that never ends.
+//! Special files as inputs: a named pipe, a device or an endless text in place of any input is refused immediately.
 #![cfg(unix)]
 
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use warpshard::config::input;
 
-/// A named pipe that nobody writes to.
+/// Creates a named pipe without a writer.
 fn pipe(folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     path
 }
 
-/// Runs the program; its exit code and what it reports. A program that waits for a writer is ended.
+/// Runs the program; returns its exit code and its messages. A program that waits for a writer is killed.
 fn run(arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpshard"));
     let mut child = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -68,7 +68,7 @@ fn a_named_pipe_is_refused_wherever_an_input_is_named() {
     }
 }
 
-/// What the program wrote itself is an input like others when it is read again.
+/// Files that the program wrote are checked like other inputs when they are read again.
 #[test]
 fn a_pipe_a_device_or_an_endless_file_in_place_of_a_result_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -109,9 +109,9 @@ fn a_pipe_a_device_or_an_endless_file_in_place_of_a_result_is_refused() {
     assert!(!Path::new(&out).exists());
 }
 
-/// A file that is written takes the place of a file, never that of a device, a pipe or a link.
+/// An output replaces a regular file, but never a device, a pipe or a link.
 #[test]
-fn devices_and_links_that_an_output_names_are_written_and_not_replaced() {
+fn outputs_to_devices_and_links_are_written_and_not_replaced() {
     use std::os::unix::fs::FileTypeExt as _;
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
@@ -123,7 +123,7 @@ fn devices_and_links_that_an_output_names_are_written_and_not_replaced() {
     assert_eq!(run(&["report", &results, "--html", &link]).0, Some(0));
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(std::fs::read_to_string(&page).unwrap().starts_with("<!"));
-    // A device of this test's own would need the rights of root; its folder is one in which nothing can be made by others.
+    // The test uses /dev/full, because creating a device needs root.
     let full = std::fs::metadata("/dev/full").is_ok_and(|facts| facts.file_type().is_char_device());
     if full {
         let (code, text) = run(&["report", &results, "--html", "/dev/full"]);
@@ -142,7 +142,7 @@ fn devices_and_links_that_an_output_names_are_written_and_not_replaced() {
 }
 
 #[test]
-fn devices_and_folders_are_named_as_what_they_are() {
+fn messages_distinguish_devices_and_folders() {
     let message = |path: &str| input::read_text(Path::new(path)).unwrap_err().to_string();
     assert!(message("/dev/zero").contains("it is a device, expected a regular file"));
     assert!(message("/").contains("it is a folder, expected a regular file"));

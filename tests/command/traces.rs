@@ -7,7 +7,7 @@ fn warpshard(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_warpshard")).current_dir(folder).args(arguments).output().unwrap()
 }
 
-/// A trace of four warp instructions, as a tracer writes it for binary version `version`.
+/// Writes a trace of four warp instructions in the tracer's format for binary version `version`.
 fn trace(folder: &Path, version: u32) {
     let text = format!(
         "-kernel name = k\n-kernel id = 1\n-grid dim = (1,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n-nregs = 8\n-binary version = {version}\n\
@@ -47,7 +47,7 @@ fn traces_of_ada_and_orin_are_read_as_those_of_ampere() {
 }
 
 #[test]
-fn the_binary_kernels_of_accel_sim_2_are_named_with_what_decodes_them() {
+fn binary_kernels_of_accel_sim_2_are_refused_with_their_decoder() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("kernel-1.tracez"), [0x28, 0xb5, 0x2f, 0xfd, 0]).unwrap();
     std::fs::write(folder.path().join("kernelslist.g"), "kernel-1.tracez\n").unwrap();
@@ -62,7 +62,7 @@ fn the_binary_kernels_of_accel_sim_2_are_named_with_what_decodes_them() {
 }
 
 #[test]
-fn a_run_of_so_many_instructions_says_that_it_ended_there() {
+fn a_run_with_an_instruction_limit_reports_it() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["run", "--machine", "tiny", "--workload", "vecadd", "--max-instructions", "100000", "--out", "out"];
     let done = warpshard(folder.path(), &arguments);
@@ -73,6 +73,6 @@ fn a_run_of_so_many_instructions_says_that_it_ended_there() {
     assert_eq!(stats["ended_by"], "max_instructions");
     assert!(count >= 100_000 && stats["total"]["kernels_ended"] == 0, "{count}");
     assert!(read("summary.txt").contains("--max-instructions"), "{}", read("summary.txt"));
-    // What a machine's roofs are compared with.
+    // The roofline needs the operation count.
     assert!(stats["total"]["counters"]["flops"].as_u64().unwrap() > 0);
 }

@@ -1,4 +1,4 @@
-//! Workloads and machines that tests of the whole simulator share.
+//! Workloads and machines shared by the tests of the whole simulator.
 
 pub(crate) mod options;
 mod shared;
@@ -13,12 +13,12 @@ use warpshard::workload::{Part, Workload, mix};
 
 pub(crate) use shared::shared;
 
-/// Whether tests that have a short form run at length: `WARPSHARD_AT_LENGTH=1`, as in tests/nightly.sh.
+/// Returns `true` if tests with a short form run at full length: `WARPSHARD_AT_LENGTH=1`, as in tests/nightly.sh.
 pub(crate) fn at_length() -> bool {
     std::env::var("WARPSHARD_AT_LENGTH").is_ok_and(|value| value == "1")
 }
 
-/// A workload on a machine, perhaps with a controller.
+/// A workload on a machine, optionally with a controller.
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) machine: Machine,
@@ -50,11 +50,11 @@ pub(crate) fn trace(folder: &Path) -> Arc<Workload> {
     Arc::new(warpshard::trace::load(folder, &warpshard::trace::TraceOptions::default()).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// What makes the test machine's crossbar one of the other kinds.
+/// Overrides that give the test machine an output-queued crossbar.
 pub(crate) const QUEUED: &[(&str, &str)] = &[("noc.crossbar", "output_queued")];
-/// Cores whose dependences come from control words, or from registers where the code has none.
+/// Overrides for cores that read dependences from control words, or from registers for code without control words.
 pub(crate) const CONTROL: &[(&str, &str)] = &[("gpu.sm.style", "control-words"), ("gpu.sm.order", "gty"), ("gpu.sm.warp_states", "true")];
-/// The same with shared memory for the tiles of products of warp groups.
+/// Overrides of [`CONTROL`], with enough shared memory for the tiles of warp-group products.
 pub(crate) const TILES: &[(&str, &str)] = &[
     ("gpu.sm.style", "control-words"),
     ("gpu.sm.warp_states", "true"),
@@ -63,7 +63,7 @@ pub(crate) const TILES: &[(&str, &str)] = &[
     ("gpu.sm.l1.unified.adaptive", "false"),
     ("gpu.sm.lsu.replies", "3"),
 ];
-/// The cores of [`CONTROL`], on which several kernels may have CTAs at once, with a launch latency that a kernel can hide.
+/// Overrides of [`CONTROL`], with several kernels per SM and a launch latency that a kernel can hide.
 pub(crate) const DEPENDENT: &[(&str, &str)] = &[
     ("gpu.sm.style", "control-words"),
     ("gpu.sm.order", "gty"),
@@ -71,11 +71,11 @@ pub(crate) const DEPENDENT: &[(&str, &str)] = &[
     ("gpu.dispatch.share_sm", "true"),
     ("gpu.dispatch.launch_latency", "300"),
 ];
-/// A `vc` crossbar that carries a sector and its header in two flits.
+/// Overrides for a `vc` crossbar that carries a sector and its header in two flits.
 pub(crate) const VC: &[(&str, &str)] =
     &[("noc.crossbar", "vc"), ("noc.vc.vcs", "3"), ("noc.vc.buffers", "4"), ("noc.vc.channel_bytes", "20 B")];
 
-/// CCWS with few points, of which each lost line makes many, before an L1 of eight lines.
+/// Overrides for CCWS with a small total score, of which each lost line adds much, and an L1 of eight lines.
 pub(crate) const CCWS: &[(&str, &str)] = &[
     ("gpu.sm.ccws.enabled", "true"),
     ("gpu.sm.ccws.base_score", "5"),
@@ -86,7 +86,7 @@ pub(crate) const CCWS: &[(&str, &str)] = &[
     ("gpu.sm.order", "gto"),
 ];
 
-/// A texture cache of six lines that soon has no room.
+/// Overrides for a texture cache of six lines, which fills up quickly.
 pub(crate) const TEXTURE: &[(&str, &str)] = &[
     ("gpu.sm.texture.present", "true"),
     ("gpu.sm.texture.sets", "2"),
@@ -97,8 +97,8 @@ pub(crate) const TEXTURE: &[(&str, &str)] = &[
     ("gpu.sm.texture.results", "1"),
 ];
 
-/// Two recorded traces, three models, a pair of them and three machines, with and without a controller that acts on events; the machine
-/// `tiny` with crossbars of every kind.
+/// Returns two recorded traces, three models, a pair of them and three machines, with and without a controller that acts on events; the
+/// machine `tiny` has crossbars of every kind.
 pub(crate) fn cases() -> Vec<Case> {
     let case = |name: &str, machine: &Machine, workload: &Arc<Workload>, policy| Case {
         name: format!("{name} on {}", machine.name),
@@ -157,18 +157,18 @@ pub(crate) fn cases() -> Vec<Case> {
     all
 }
 
-/// A program with its own parameters.
+/// Loads a program with its default parameters.
 pub(crate) fn program(path: &str) -> Arc<Workload> {
     program_with(path, &[])
 }
 
-/// A program with some parameters set.
+/// Loads a program with some parameters set.
 pub(crate) fn program_with(path: &str, parameters: &[(&str, &str)]) -> Arc<Workload> {
     let parameters: Vec<(String, String)> = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     Arc::new(warpshard::program::Program::load(Path::new(path), None, &parameters).unwrap().workload().unwrap())
 }
 
-/// The first kernels of the recorded breadth-first search.
+/// Returns the first kernels of the recorded breadth-first search.
 fn bfs_head(sass: &Path) -> Arc<Workload> {
     let mut workload = Arc::unwrap_or_clone(trace(&sass.join("bfs-rodinia-3.1-4096")));
     let wanted = 4;

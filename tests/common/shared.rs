@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use warpshard::lab::reference::References;
 
-/// A file or folder of the shared references; prints that the test is skipped, and returns nothing, where it is absent.
+/// Returns a file or folder of the shared references; if it is missing, prints that the test is skipped and returns `None`.
 #[expect(clippy::print_stderr, reason = "the gate looks for skipped tests")]
 pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     let references = References::default();

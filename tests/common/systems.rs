@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use warpshard::base::{Addr, GpuId, KernelIndex, StreamId};
 use warpshard::config::{Machine, Override};
-use warpshard::workload::{Command, Dim3, Kernel, KernelInfo, Nothing, PeerCopy, Workload};
+use warpshard::workload::{Command, Dim3, EmptySource, Kernel, KernelInfo, PeerCopy, Workload};
 
-/// GPUs of the machine `tiny` with links whose buffers soon fill.
+/// Returns a system of `tiny` GPUs with links whose buffers fill up quickly.
 pub(crate) fn system(gpus: &str, more: &[(&str, &str)]) -> Machine {
     let mut settings = vec![
         ("system.gpus", gpus),
@@ -28,8 +28,9 @@ pub(crate) fn system(gpus: &str, more: &[(&str, &str)]) -> Machine {
     warpshard::catalogue().machine("tiny", &settings).unwrap_or_else(|error| panic!("{error}")).machine
 }
 
-/// What makes the second and the last of four GPUs another kind: fewer SMs, three partitions with a smaller LLC, and slower clocks.
-pub(crate) const OTHER: [(&str, &str); 7] = [
+/// Overrides that give the second and the last of four GPUs another kind: fewer SMs, three partitions with a smaller LLC, and slower
+/// clocks.
+pub(crate) const OTHER_KIND: [(&str, &str); 7] = [
     ("system.kinds.other.gpus", "[1, 3]"),
     ("system.kinds.other.gpu.sms", "2"),
     ("system.kinds.other.mem.map.partitions", "3"),
@@ -39,7 +40,7 @@ pub(crate) const OTHER: [(&str, &str); 7] = [
     ("system.kinds.other.clocks.llc", "600 MHz"),
 ];
 
-/// A copy as a launch.
+/// Returns a launch that copies memory.
 pub(crate) fn copy(gpu: u8, stream: u64, after: &[u32], (from, to, bytes): (u64, u64, u64)) -> Kernel {
     let one = Dim3 { x: 1, y: 1, z: 1 };
     let info = KernelInfo {
@@ -59,22 +60,22 @@ pub(crate) fn copy(gpu: u8, stream: u64, after: &[u32], (from, to, bytes): (u64,
         gpu: Some(GpuId(gpu)),
         copy: Some(PeerCopy { from: Addr(from), to: Addr(to), bytes }),
     };
-    Kernel { info, source: Arc::new(Nothing) }
+    Kernel { info, source: Arc::new(EmptySource) }
 }
 
-/// Where memory of each GPU begins in workloads of copies.
+/// Returns the first address of a GPU's memory in workloads of copies.
 pub(crate) fn memory(gpu: u64) -> u64 {
     0x10_0000 * (gpu + 1)
 }
 
-/// A workload of these launches, in memories of `gpus` GPUs.
+/// Returns a workload of these launches, with memories of `gpus` GPUs.
 pub(crate) fn launches(gpus: u8, kernels: Vec<Kernel>) -> Arc<Workload> {
     let commands = (0..kernels.len() as u32).map(|kernel| Command::Launch(KernelIndex(kernel))).collect();
     let homes = (0..gpus).map(|gpu| (memory(gpu.into())..memory(u64::from(gpu) + 1), GpuId(gpu))).collect();
     Arc::new(Workload { name: "copies".into(), commands, kernels, applications: Vec::new(), notes: Vec::new(), homes })
 }
 
-/// A workload whose kernels run on GPUs in turn, every second one of them after all before it, with a copy after each.
+/// Returns a workload whose kernels run on the GPUs in turn, with a copy after each; every second kernel runs after all earlier launches.
 pub(crate) fn in_turn(once: &Workload, gpus: u8) -> Arc<Workload> {
     let mut kernels = Vec::new();
     for round in 0..u16::from(gpus) {

@@ -16,8 +16,8 @@ use warpshard::view::{RunFolder, page, perfetto};
 
 use super::targets;
 
-/// Bytes of a checkpoint before its header.
-const HEAD: usize = 44;
+/// Bytes of a checkpoint before its JSON header.
+const BYTES_BEFORE_HEADER: usize = 44;
 
 fn short(folder: &Path) -> Request {
     Request {
@@ -33,7 +33,7 @@ fn short(folder: &Path) -> Request {
     }
 }
 
-/// What a short run wrote: its checkpoint, and its result files by name.
+/// Files of a short run: its checkpoint, and its result files by name.
 type Written = (Vec<u8>, Vec<(String, Vec<u8>)>);
 
 fn written() -> &'static Written {
@@ -46,22 +46,22 @@ fn written() -> &'static Written {
     })
 }
 
-/// The header and the state of a checkpoint, unpacked, with the header's length before them.
+/// Returns a checkpoint as header and unpacked state, preceded by the header's length.
 pub(crate) fn checkpoints() -> Vec<Vec<u8>> {
     let file = &written().0;
     let header_bytes = u64::from_le_bytes(file[12..20].try_into().unwrap()) as usize;
-    let (header, body) = file[HEAD..].split_at(header_bytes);
+    let (header, body) = file[BYTES_BEFORE_HEADER..].split_at(header_bytes);
     let state = zstd::stream::decode_all(body).unwrap();
     vec![[&(header_bytes as u32).to_le_bytes(), header, &state].concat()]
 }
 
-/// Packs header and state as a checkpoint with right lengths and the right digest, and resumes from it.
+/// Packs header and state into a checkpoint with valid lengths and digest, and resumes from it.
 pub(crate) fn checkpoint(folder: &Path, input: &[u8]) {
     let Some((length, rest)) = input.split_at_checked(4) else { return };
     let length = u32::from_le_bytes(length.try_into().unwrap()) as usize;
     let (header, state) = rest.split_at(length.min(rest.len()));
     let body = zstd::bulk::compress(state, 1).unwrap();
-    // The length of the state is in the header.
+    // The header contains the length of the state.
     let header = match serde_json::from_slice::<serde_json::Value>(header) {
         Ok(mut header) if header.is_object() => {
             header["bytes"] = state.len().into();
@@ -88,7 +88,7 @@ pub(crate) fn results() -> Vec<Vec<u8>> {
     wanted.iter().map(|wanted| written().1.iter().find(|(name, _)| name == wanted).unwrap().1.clone()).collect()
 }
 
-/// Puts a file in the place of the one that it comes from, and asks for everything that is made of a result folder.
+/// Replaces a file of a result folder by the input, and creates every report of the folder.
 pub(crate) fn result(folder: &Path, input: &[u8]) {
     let run = folder.join("run");
     std::fs::create_dir_all(&run).unwrap();
@@ -138,7 +138,7 @@ pub(crate) fn sample(_: &Path, input: &[u8]) {
     }
 }
 
-/// A trace in each format of compression, twice as one stream and once as two.
+/// Returns a trace in each compression format, as one stream and as two concatenated streams.
 pub(crate) fn compressed() -> Vec<Vec<u8>> {
     let trace = targets::traces().swap_remove(0);
     let (first, second) = trace.split_at(trace.len() / 2);

@@ -1,12 +1,12 @@
-//! Mutations of inputs, byte by byte and by their structure: numbers, words, lines.
+//! Mutations of inputs, of bytes and of structure: numbers, words, lines.
 
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
-/// Inputs do not grow beyond this.
-const LONGEST: usize = 1 << 17;
+/// Largest size of an input, in bytes.
+const MAX_INPUT_BYTES: usize = 1 << 17;
 
-/// Numbers at which widths of fields end, and others that parsers often get wrong.
+/// Numbers at the limits of field widths, and other numbers that parsers often get wrong.
 const NUMBERS: [&str; 24] = [
     "0",
     "1",
@@ -33,7 +33,7 @@ const NUMBERS: [&str; 24] = [
     "18446744073709551615",
     "18446744073709551616",
 ];
-/// Bytes and pieces that have a meaning in one of the formats.
+/// Byte strings with a meaning in one of the formats.
 const PIECES: [&[u8]; 30] = [
     b"\n",
     b"\0",
@@ -67,7 +67,7 @@ const PIECES: [&[u8]; 30] = [
     "\u{202e}".as_bytes(),
 ];
 
-/// A source of mutations that a seed decides.
+/// Source of mutations, determined by a seed.
 pub(crate) struct Mutator {
     random: TestRng,
 }
@@ -83,7 +83,7 @@ impl Mutator {
         (self.random.next_u64() % bound.max(1) as u64) as usize
     }
 
-    /// One of `seeds` with one to eight mutations; `words` mean something to the parser.
+    /// Returns one of `seeds` with one to eight mutations; `words` are keywords of the parser.
     pub(crate) fn mutate(&mut self, seeds: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
         let first = self.below(seeds.len());
         let mut input = seeds[first].clone();
@@ -91,7 +91,7 @@ impl Mutator {
             let other = self.below(seeds.len());
             self.once(&mut input, &seeds[other], words);
         }
-        input.truncate(LONGEST);
+        input.truncate(MAX_INPUT_BYTES);
         input
     }
 
@@ -126,7 +126,7 @@ impl Mutator {
                 self.replace_token(input, |byte| byte.is_ascii_alphanumeric() || byte == b'_', word.as_bytes());
             }
             9 => {
-                // A line again, once or often.
+                // Repeats a line one or more times.
                 let line = self.line(input);
                 let copy = input[line.clone()].to_vec();
                 for _ in 0..1 + self.below(3) * self.below(40) {
@@ -138,16 +138,16 @@ impl Mutator {
                 input.drain(line);
             }
             _ => {
-                // A piece of another seed.
+                // Inserts a piece of another seed.
                 let from = self.below(other.len() + 1);
                 let to = (from + self.below(256)).min(other.len());
                 input.splice(at..at, other[from..to].iter().copied());
             }
         }
-        input.truncate(LONGEST);
+        input.truncate(MAX_INPUT_BYTES);
     }
 
-    /// Some line with its end.
+    /// Returns the range of a random line, including its line break.
     fn line(&mut self, input: &[u8]) -> std::ops::Range<usize> {
         let at = self.below(input.len() + 1);
         let start = input[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
@@ -155,7 +155,7 @@ impl Mutator {
         start..end
     }
 
-    /// Replaces the token after some place.
+    /// Replaces the first token after a random position.
     fn replace_token(&mut self, input: &mut Vec<u8>, belongs: impl Fn(u8) -> bool, new: &[u8]) {
         let at = self.below(input.len() + 1);
         let Some(start) = input[at..].iter().position(|&byte| belongs(byte)).map(|start| at + start) else { return };

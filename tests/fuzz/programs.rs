@@ -1,11 +1,11 @@
-//! Listings of programs and launch files as targets.
+//! Fuzz targets for listings of programs and launch files.
 
 use std::path::{Path, PathBuf};
 
 use warpshard::base::CtaIndex;
 use warpshard::program::Program;
 
-/// Pieces of instructions.
+/// Parts of instructions.
 pub(crate) const INSTRUCTIONS: &[&str] = &[
     "LDG.E.128.SYS R4, [R2+0x10]",
     "STS [R3], R255",
@@ -36,7 +36,7 @@ fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/programs")
 }
 
-/// The files of `programs` that end so.
+/// Returns the contents of the files in `programs` whose names end with `end`.
 fn program_files(end: &str) -> Vec<String> {
     let entries = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")).unwrap();
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).filter(|path| path.to_string_lossy().ends_with(end)).collect();
@@ -50,7 +50,7 @@ pub(crate) fn listings() -> Vec<Vec<u8>> {
     program_files(".sass").into_iter().map(String::into_bytes).chain(more).collect()
 }
 
-/// Executes the first kernel of a listing with a small buffer for every pointer.
+/// Executes the first kernel of a listing, with a small buffer for every pointer.
 pub(crate) fn listing(folder: &Path, input: &[u8]) {
     let text = String::from_utf8_lossy(input).into_owned();
     let line = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().to_owned();
@@ -77,7 +77,7 @@ pub(crate) fn listing(folder: &Path, input: &[u8]) {
     }
 }
 
-/// The launch files with small numbers only, and with the places of their listings.
+/// Returns the launch files, with large numbers reduced and the full paths of their listings.
 pub(crate) fn launches() -> Vec<Vec<u8>> {
     let folder = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join(name).display().to_string();
     let listings = [folder("programs"), folder("tests/data/programs")];
@@ -90,7 +90,7 @@ pub(crate) fn launches() -> Vec<Vec<u8>> {
     program_files(".toml").into_iter().chain(more).map(|text| one(text).into_bytes()).collect()
 }
 
-/// Reads a launch file and executes a CTA, if what it asks for is small: large buffers are no mistake.
+/// Reads a launch file and executes a CTA. Inputs with large numbers are skipped, because large buffers are not an error.
 pub(crate) fn launch(folder: &Path, input: &[u8]) {
     let text = String::from_utf8_lossy(input).into_owned();
     let large = |line: &str| !line.starts_with("modules") && regex::Regex::new("[0-9]{3,}").unwrap().is_match(line);

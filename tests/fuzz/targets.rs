@@ -1,4 +1,4 @@
-//! The parsers, each as a function of bytes, with seeds from the repository's files.
+//! Fuzz targets: the parsers as functions of bytes, with seeds from the repository's files.
 
 use std::path::Path;
 
@@ -17,12 +17,12 @@ use super::{folders, programs};
 /// A parser under test.
 pub(crate) struct Target {
     pub(crate) name: &'static str,
-    /// Inputs of each round.
+    /// Inputs per round.
     pub(crate) share: usize,
-    /// Words that mean something to it.
+    /// Keywords of the parser.
     pub(crate) words: &'static [&'static str],
     pub(crate) seeds: fn() -> Vec<Vec<u8>>,
-    /// Takes an input; files go into the folder.
+    /// Function that parses an input; it may write files into the folder.
     pub(crate) run: fn(&Path, &[u8]),
 }
 
@@ -115,7 +115,7 @@ const HEADER: &str = "-kernel name = add\n-kernel id = 1\n-grid dim = (2,1,1)\n-
 -binary version = 70\n-cuda stream id = 0\n-shmem base_addr = 0x00007f73cb000000\n-local mem base_addr = 0x00007f73c9000000\n\
 -nvbit version = 1.5.5\n-accelsim tracer version = 4\n-enable lineinfo = 0\n\n";
 
-/// The files of a kind that the program has, the papers' ones among them.
+/// Returns the built-in files of a kind, including the papers' files.
 fn files(kind: Kind) -> Vec<Vec<u8>> {
     warpshard::catalogue().files().of(kind).map(|file| file.text.as_bytes().to_vec()).collect()
 }
@@ -124,7 +124,7 @@ fn options() -> TraceOptions {
     TraceOptions { chunk_bytes: 1 << 12, ..TraceOptions::default() }
 }
 
-/// Asks for every CTA, and reads every instruction.
+/// Builds some CTAs of every kernel and reads their instructions.
 fn execute(workload: &Workload) {
     for kernel in &workload.kernels {
         let ctas = kernel.info.ctas();
@@ -159,7 +159,7 @@ pub(crate) fn traces() -> Vec<Vec<u8>> {
         }
         trace += "#END_TB\n\n";
     }
-    // Older tracers write coordinates before each program counter; newer ones immediates; some the source line.
+    // Older tracers write coordinates before each program counter; newer ones write immediates; some write the source line.
     let old = trace.replace("version = 4", "version = 2").replace("\n00", "\n0 0 0 0 00");
     let new = trace.replace("version = 4", "version = 5").replace(" 0 \n", " 0 0 \n");
     let newest = new.replace("version = 5", "version = 6");
@@ -173,12 +173,12 @@ fn trace(folder: &Path, input: &[u8]) {
     load(&file);
 }
 
-/// Reads a trace in all ways.
+/// Loads a trace strictly and leniently.
 pub(crate) fn load(file: &Path) {
     for lenient in [false, true] {
         let options = TraceOptions { lenient, ..options() };
         let _ = warpshard::trace::check(file, &options).map_err(|error| error.to_string());
-        // Both ways: decoded while loading, and as CTAs are asked for.
+        // CTAs are decoded while the trace loads, or on demand.
         for eager_bytes in [0, 1 << 20] {
             if let Ok(workload) = warpshard::trace::load(file, &TraceOptions { eager_bytes, ..options.clone() }) {
                 execute(&workload);
@@ -219,7 +219,7 @@ fn natives() -> Vec<Vec<u8>> {
 
 fn native(folder: &Path, input: &[u8]) {
     let file = folder.join("trace.wst");
-    for input in [input, &sealed(input)] {
+    for input in [input, &with_valid_checksums(input)] {
         std::fs::write(&file, input).unwrap();
         if let Ok(workload) = warpshard::trace::load(&file, &options()) {
             execute(&workload);
@@ -228,9 +228,9 @@ fn native(folder: &Path, input: &[u8]) {
     }
 }
 
-/// A native file with the checksums of its blocks made right again, as far as blocks are found, so that mutations reach what
-/// lies under them.
-fn sealed(input: &[u8]) -> Vec<u8> {
+/// Recomputes the checksums of the blocks of a native file, as far as blocks are found, so that mutations reach the parsers behind the
+/// checksums.
+fn with_valid_checksums(input: &[u8]) -> Vec<u8> {
     let mut file = input.to_vec();
     for mark in [b"CODE", b"CTAS", b"TEXT", b"INDX"] {
         let places: Vec<usize> = file.windows(4).enumerate().filter(|(_, window)| window == mark).map(|(at, _)| at).collect();
@@ -242,7 +242,7 @@ fn sealed(input: &[u8]) -> Vec<u8> {
             hasher.update(&file[at + 20..end]);
             let old: [u8; 4] = file[at + 16..at + 20].try_into().unwrap();
             let new = hasher.finalize().to_le_bytes();
-            // Whoever refers to the block repeats its checksum.
+            // References to the block repeat its checksum.
             let references: Vec<usize> = file.windows(4).enumerate().filter(|(_, window)| *window == old).map(|(at, _)| at).collect();
             references.into_iter().for_each(|at| file[at..at + 4].copy_from_slice(&new));
         }
@@ -332,7 +332,7 @@ fn mixes() -> Vec<Vec<u8>> {
 
 fn mix(_: &Path, input: &[u8]) {
     if let Ok(mix) = CpuMix::from_text("fuzz.toml", &text(input)) {
-        assert_eq!(mix.dealt(14).count(), 14);
+        assert_eq!(mix.per_core(14).count(), 14);
     }
 }
 

@@ -1,4 +1,4 @@
-//! CCWS on kernels whose warps read lines of their own again and again: all together they do not fit the L1, some of them do.
+//! CCWS on kernels whose warps repeatedly read private lines. The lines of all warps together exceed the L1; the lines of some warps fit.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use warpshard::control::Controller;
 use warpshard::model::Model;
 use warpshard::stats::Outcome;
 
-/// Six CTAs of eight warps. Every warp reads its `lines` lines `rounds` times and computes with each.
+/// Model of six CTAs of eight warps. Every warp reads its `lines` lines `rounds` times and computes with each.
 const REUSE: &str = r#"
 name = "reuse"
 
@@ -40,7 +40,7 @@ body = [
 ]
 "#;
 
-/// One SM of Fermi with 48 warps and an L1 of 128 lines that answers late, before one memory partition.
+/// Returns a Fermi GPU with one SM of 48 warps, an L1 of 128 lines with a long latency, and one memory partition.
 fn fermi(overrides: &[(&str, &str)]) -> Machine {
     let one = [
         ("gpu.sms", "1"),
@@ -72,7 +72,7 @@ fn counter(outcome: &Outcome, name: &str) -> Option<u64> {
 }
 
 #[test]
-fn where_all_warps_thrash_the_l1_ccws_comes_near_the_best_static_limit() {
+fn ccws_approaches_the_best_static_limit_if_all_warps_thrash_the_l1() {
     let plain = run(&fermi(&[]), "12", None);
     let ccws = run(&fermi(&[("gpu.sm.ccws.enabled", "true")]), "12", None);
     let best = [6, 8, 10, 12, 16, 24].map(|warps| run(&fermi(&[]), "12", Some(warps)).cycles).into_iter().min().unwrap();
@@ -85,7 +85,7 @@ fn where_all_warps_thrash_the_l1_ccws_comes_near_the_best_static_limit() {
 }
 
 #[test]
-fn where_all_warps_fit_the_l1_ccws_changes_nothing() {
+fn ccws_changes_nothing_if_all_warps_fit_the_l1() {
     let plain = run(&fermi(&[]), "2", None);
     let ccws = run(&fermi(&[("gpu.sm.ccws.enabled", "true")]), "2", None);
     assert_eq!(ccws.cycles, plain.cycles);

@@ -1,4 +1,4 @@
-//! Machines from text: what loads, what it loads as, and what is said of what does not.
+//! Machines from text: accepted texts, the resulting machines, and the messages for refused texts.
 
 mod any;
 mod bad;
@@ -46,7 +46,7 @@ fn every_value_of_a_built_in_machine_is_written_with_its_source() {
 }
 
 #[test]
-fn the_timing_table_stands_in_the_order_of_the_instruction_classes() {
+fn the_timing_table_has_the_order_of_the_instruction_classes() {
     use OpClass::{Alu, Barrier, Branch, Dp, Exit, Fence, Int, Load, Sfu, Sp, Store, Tensor, Texture, Uniform};
     let classes = [Sp, Int, Alu, Sfu, Dp, Tensor, Branch, Texture, Uniform, Load, Store, Fence, Barrier, Exit];
     assert_eq!(classes.len(), OpClass::COUNT);

@@ -1,4 +1,4 @@
-//! Conservation, as an observer sees it who has the messages on the links and trusts no counter.
+//! Conservation of messages, checked by an observer that sees the messages on the links and trusts no counter.
 
 mod any;
 mod counts;
@@ -12,9 +12,9 @@ use warpshard::stats::EndedBy;
 
 use crate::common::{Case, QUEUED, VC, built_in, cases, machine};
 use record::Record;
-use rules::{End, answers, credits, ctas, delivery, passage};
+use rules::{End, check_credits, check_ctas, check_delivery, check_network_transit, check_replies};
 
-/// A case whose queues are so short that senders wait for credits.
+/// Returns a case with queues so short that senders wait for credits.
 fn crowded() -> Case {
     let short = [
         ("noc.input_queue", "3"),
@@ -28,7 +28,7 @@ fn crowded() -> Case {
     Case { name: "gather on tiny with short queues".into(), machine: machine("tiny", &short), workload: gather, policy: None }
 }
 
-/// The same with crossbars of the other kinds.
+/// Returns the case of `crowded` with the other kinds of crossbars.
 fn crowded_crossbars() -> [Case; 2] {
     [QUEUED, VC].map(|kind| {
         let crossbar = machine("tiny", kind).noc;
@@ -53,62 +53,62 @@ fn recorded(case: &Case, result: &RunResult) -> Record {
 }
 
 #[test]
-fn in_completed_runs_nothing_is_lost_made_up_or_miscounted() {
+fn completed_runs_lose_invent_or_miscount_no_message() {
     for case in cases().into_iter().chain([crowded()]).chain(crowded_crossbars()) {
         let result = observed(&case, RunOptions::default());
         let end = end_of(&result);
         assert!(end.completed, "{}", case.name);
         let record = recorded(&case, &result);
-        let verdict = delivery(&case.machine, &result.link_names, &result.log, end)
-            .and_then(|()| passage(&case.machine, &record, true))
-            .and_then(|()| answers(&record, false))
-            .and_then(|()| credits(&record, true).map(|_| ()))
-            .and_then(|()| ctas(&case.workload, &record, true));
+        let verdict = check_delivery(&case.machine, &result.link_names, &result.log, end)
+            .and_then(|()| check_network_transit(&case.machine, &record, true))
+            .and_then(|()| check_replies(&record, false))
+            .and_then(|()| check_credits(&record, true).map(|_| ()))
+            .and_then(|()| check_ctas(&case.workload, &record, true));
         verdict.unwrap_or_else(|problem| panic!("{}: {problem}", case.name));
-        counts::instructions(&case.name, &case.workload, &result.outcome);
-        counts::stalls(&case.name, &case.machine, &result.outcome);
-        counts::traffic(&case.name, &case.machine, &result, &record);
+        counts::check_instructions(&case.name, &case.workload, &result.outcome);
+        counts::check_stalls(&case.name, &case.machine, &result.outcome);
+        counts::check_traffic(&case.name, &case.machine, &result, &record);
     }
 }
 
 #[test]
-fn senders_use_every_credit_and_none_that_they_do_not_have() {
+fn senders_use_all_of_their_credits_and_no_more() {
     for case in crowded_crossbars().into_iter().chain([crowded()]) {
         let result = observed(&case, RunOptions::default());
-        assert_eq!(credits(&recorded(&case, &result), true), Ok(100), "{}: some queue is full at some time", case.name);
+        assert_eq!(check_credits(&recorded(&case, &result), true), Ok(100), "{}: some queue is full at some time", case.name);
     }
 }
 
 #[test]
-fn machines_of_any_kind_lose_nothing() {
+fn machines_of_any_kind_lose_no_message() {
     let (mut runs, mut written_back, mut driven) = (0, 0, 0);
     for case in (0..100).filter_map(any::case) {
         runs += 1;
         driven += u32::from(case.machine.mem.dram.control.is_some());
         let result = observed(&case, RunOptions::default());
         assert_eq!(result.outcome.ended_by, EndedBy::Completed, "{}", case.name);
-        // Nobody waits for a line that an L1 writes back, the end of the run included.
+        // No warp waits for write-backs of an L1, and neither does the end of the run.
         let write_back = case.machine.gpu.sm.l1.cache.is_some_and(|cache| cache.write != WritePolicy::Through);
         written_back += u32::from(write_back);
         let record = recorded(&case, &result);
         let end = End { completed: !write_back, ..end_of(&result) };
-        let verdict = delivery(&case.machine, &result.link_names, &result.log, end)
-            .and_then(|()| passage(&case.machine, &record, end.completed))
-            .and_then(|()| answers(&record, write_back))
-            .and_then(|()| credits(&record, end.completed).map(|_| ()))
-            .and_then(|()| ctas(&case.workload, &record, true));
+        let verdict = check_delivery(&case.machine, &result.link_names, &result.log, end)
+            .and_then(|()| check_network_transit(&case.machine, &record, end.completed))
+            .and_then(|()| check_replies(&record, write_back))
+            .and_then(|()| check_credits(&record, end.completed).map(|_| ()))
+            .and_then(|()| check_ctas(&case.workload, &record, true));
         verdict.unwrap_or_else(|problem| panic!("{}: {problem}", case.name));
-        counts::instructions(&case.name, &case.workload, &result.outcome);
-        counts::stalls(&case.name, &case.machine, &result.outcome);
+        counts::check_instructions(&case.name, &case.workload, &result.outcome);
+        counts::check_stalls(&case.name, &case.machine, &result.outcome);
         if !write_back {
-            counts::traffic(&case.name, &case.machine, &result, &record);
+            counts::check_traffic(&case.name, &case.machine, &result, &record);
         }
     }
     assert!(runs >= 40 && written_back >= 15 && driven >= 10, "{runs} machines, {written_back} with write-backs, {driven} with commands");
 }
 
 #[test]
-fn a_run_that_is_cut_short_has_lost_nothing_either() {
+fn a_run_that_is_cut_short_loses_no_message() {
     for case in cases().into_iter().take(4) {
         let whole = observed(&case, RunOptions::default()).outcome.cycles;
         for limit in [1, whole / 3 + 1, whole / 2, whole - 1] {
@@ -116,12 +116,12 @@ fn a_run_that_is_cut_short_has_lost_nothing_either() {
             let end = end_of(&result);
             assert_eq!((end.core_cycle, end.completed), (limit, false), "{}", case.name);
             let record = recorded(&case, &result);
-            let verdict = delivery(&case.machine, &result.link_names, &result.log, end)
-                .and_then(|()| credits(&record, false).map(|_| ()))
-                .and_then(|()| ctas(&case.workload, &record, false));
+            let verdict = check_delivery(&case.machine, &result.link_names, &result.log, end)
+                .and_then(|()| check_credits(&record, false).map(|_| ()))
+                .and_then(|()| check_ctas(&case.workload, &record, false));
             verdict.unwrap_or_else(|problem| panic!("{} cut at {limit}: {problem}", case.name));
-            counts::stalls(&case.name, &case.machine, &result.outcome);
-            counts::intervals(&case.name, 777, &result.outcome);
+            counts::check_stalls(&case.name, &case.machine, &result.outcome);
+            counts::check_intervals(&case.name, 777, &result.outcome);
         }
     }
 }
@@ -130,7 +130,7 @@ fn a_run_that_is_cut_short_has_lost_nothing_either() {
 fn intervals_add_up_to_the_totals() {
     for case in cases() {
         let result = observed(&case, RunOptions { interval: Some(500), threads: 2, ..RunOptions::default() });
-        counts::intervals(&case.name, 500, &result.outcome);
-        counts::stalls(&case.name, &case.machine, &result.outcome);
+        counts::check_intervals(&case.name, 500, &result.outcome);
+        counts::check_stalls(&case.name, &case.machine, &result.outcome);
     }
 }

@@ -1,5 +1,5 @@
-//! Asynchronous copies to shared memory (LDGSTS): what waits for them waits for their data, on cores of every style, in programs and in recorded
-//! traces.
+//! Asynchronous copies to shared memory (LDGSTS): a wait for a copy lasts until its data arrive, on cores of every style, in programs and
+//! in recorded traces.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use warpshard::workload::Workload;
 
 use crate::common::{machine, program};
 
-/// Cycles of the only kernel, from the start of its first CTA on.
+/// Returns the cycles of the only kernel, from the start of its first CTA.
 fn cycles(machine: &Machine, workload: &Arc<Workload>) -> u64 {
     let kernels = simulate(machine, workload, RunOptions::default()).unwrap().outcome.kernels;
     kernels[0].ended.unwrap() - kernels[0].started.unwrap()
@@ -27,12 +27,12 @@ fn a_chain_of_copies_is_no_faster_than_a_chain_of_loads() {
         let machine = machine(name, &[]);
         let (copies, loads) = (cycles(&machine, &copies), cycles(&machine, &loads));
         assert!(copies >= loads, "{name}: {copies} cycles with copies, {loads} with loads");
-        // Beside the load a step writes the address, waits, and reads shared memory.
+        // In addition to the load, a step writes the address, waits, and reads shared memory.
         assert!(copies < 2 * loads, "{name}: {copies} cycles with copies, {loads} with loads");
     }
 }
 
-/// Before Hopper a warp waits for its own copies at the fence of `arrive`, since Hopper at the barrier.
+/// Before Hopper, a warp waits for its copies at the fence of `arrive`; since Hopper, at the barrier.
 #[test]
 fn a_chain_of_copies_that_arrive_at_a_barrier_is_no_faster_than_a_chain_of_loads() {
     let of = |name: &str, arch: Option<u32>| {
@@ -46,7 +46,8 @@ fn a_chain_of_copies_that_arrive_at_a_barrier_is_no_faster_than_a_chain_of_loads
     }
 }
 
-/// A recorded warp that copies `steps` lines from device memory, far apart, each a group, and lets `left` groups be incomplete after each.
+/// Returns a recorded warp that copies `steps` distant lines from device memory, each in a separate group, and after each waits until at
+/// most `left` groups are incomplete.
 fn recorded(steps: u64, left: Option<u32>) -> Arc<Workload> {
     let mut lines = String::new();
     for step in 0..steps {
@@ -72,12 +73,12 @@ fn recorded(steps: u64, left: Option<u32>) -> Arc<Workload> {
 }
 
 #[test]
-fn recorded_waits_for_groups_of_copies_end_as_their_limits_say() {
+fn recorded_waits_for_copy_groups_end_at_their_limits() {
     for name in ["rtx3070", "h100"] {
         let machine = machine(name, &[]);
         let [all, two, free] = [Some(0), Some(1), None].map(|left| cycles(&machine, &recorded(16, left)));
         assert!(all > 6 * free, "{name}: {all} cycles one after the other, {free} without waiting");
-        // Two at a time.
+        // Two copies are in flight at a time.
         assert!((all * 4 / 10..all * 6 / 10).contains(&two), "{name}: {all} cycles one after the other, {two} in pairs");
     }
 }

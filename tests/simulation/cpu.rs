@@ -1,4 +1,4 @@
-//! One CPU core on ideal and fixed memories: closed forms, goals, invariance of cuts, and the misses of every profile.
+//! One CPU core on ideal and fixed memories: closed forms, memory bounds, invariance of cuts, and the misses of every profile.
 
 use warpshard::base::Addr;
 use warpshard::config::cpu::CpuSpec;
@@ -8,7 +8,7 @@ use warpshard::rig::cpu::{CpuMemory, CpuResult, CpuRun, run};
 
 use crate::common::shared;
 
-/// Loads with `bubbles` other instructions before each, of lines that are all different for a long time.
+/// Returns loads of 4096 different lines, with `bubbles` other instructions before each.
 fn loads(bubbles: u64, dependent: bool) -> CpuStream {
     let inst = |i: u64| CpuInst { bubbles, addr: Addr(i * 128), op: CpuOp::Load, dependent };
     CpuStream::List(ListStream::new((0..4096).map(inst).collect()))
@@ -27,7 +27,7 @@ fn assert_close(ipc: f64, expected: f64, tolerance: f64, what: &str) {
 }
 
 #[test]
-fn on_an_ideal_memory_only_the_width_and_one_memory_instruction_per_cycle_bind() {
+fn an_ideal_memory_is_bound_by_width_and_one_memory_instruction_per_cycle() {
     for width in [1, 3, 4, 8] {
         for bubbles in [0, 1, 2, 3, 5, 10, 1000] {
             let result = measure(loads(bubbles, false), filtered(width, 128), CpuMemory::Ideal, 200_000);
@@ -51,7 +51,7 @@ fn several_memory_instructions_per_cycle_raise_the_bound_to_their_number() {
 }
 
 #[test]
-fn where_a_memory_instruction_ends_its_group_each_takes_whole_cycles() {
+fn groups_ended_by_a_memory_instruction_take_whole_cycles() {
     for bubbles in [0, 1, 3, 4, 7, 8, 20] {
         let result = measure(loads(bubbles, false), CpuSpec::ramulator(), CpuMemory::Ideal, 200_000);
         let expected = (bubbles + 1) as f64 / (bubbles + 1).div_ceil(4) as f64;
@@ -68,7 +68,7 @@ fn a_pointer_chase_takes_the_latency_per_load() {
 }
 
 #[test]
-fn independent_loads_overlap_as_far_as_the_window_reaches() {
+fn independent_loads_overlap_within_the_window() {
     for (window, bubbles, latency) in [(128, 0, 400), (128, 3, 200), (64, 7, 300), (32, 15, 100), (128, 127, 1000)] {
         let result = measure(loads(bubbles, false), filtered(3, window), CpuMemory::Fixed(latency), 200_000);
         let expected = f64::from(window) / latency as f64;
@@ -77,7 +77,7 @@ fn independent_loads_overlap_as_far_as_the_window_reaches() {
 }
 
 #[test]
-fn writebacks_never_block_retirement_and_take_a_cycle_of_the_port() {
+fn writebacks_take_a_port_cycle_and_never_block_retirement() {
     let list = |i: u64| {
         let load = CpuInst { bubbles: 3, addr: Addr(i * 128), op: CpuOp::Load, dependent: false };
         [load, CpuInst { bubbles: 0, op: CpuOp::WriteBack, addr: Addr(i * 128 + (1 << 30)), ..load }]
@@ -103,7 +103,7 @@ fn hits_of_the_private_caches_take_their_latencies() {
 }
 
 #[test]
-fn goals_are_told_at_the_cycle_that_reaches_them() {
+fn goals_are_reported_in_the_cycle_that_reaches_them() {
     // Three instructions fetched in cycle 0 retire in cycle 1, and so on: n retire by the end of cycle ceil(n / 3).
     for (warm, instructions) in [(1, 2), (3, 4), (300, 900), (1000, 1_000_003)] {
         let plan = CpuRun { spec: filtered(3, 128), memory: CpuMemory::Ideal, warm, instructions, skip: true };
@@ -115,7 +115,7 @@ fn goals_are_told_at_the_cycle_that_reaches_them() {
 }
 
 #[test]
-fn passing_cycles_in_closed_form_changes_nothing() {
+fn skipping_cycles_in_closed_form_changes_nothing() {
     let stream = |name: &str| match name {
         "chase" => loads(7, true),
         "loads" => loads(2, false),
@@ -134,10 +134,10 @@ fn passing_cycles_in_closed_form_changes_nothing() {
 }
 
 #[test]
-fn every_profile_misses_as_often_as_the_table_says() {
+fn every_profile_has_the_miss_rate_of_the_table() {
     for name in builtin_profiles() {
         let profile = builtin_profile(name).unwrap();
-        // Long enough for the chance in 2500 clusters of misses to be 2 %, after all that stays in the caches was brought in.
+        // With 2500 clusters of misses the standard deviation is 2 %; the warm-up fills the caches with the resident lines.
         let measured = (2500.0 * f64::from(profile.far.cluster) / profile.mpki * 1000.0) as u64;
         let warm = 600_000;
         let stream = CpuStream::Profile(ProfileStream::new(&profile, 1, 0));
@@ -161,7 +161,7 @@ fn a_core_on_dram_agrees_with_the_reference_on_every_recorded_trace() {
 }
 
 #[test]
-fn on_dram_too_passing_cycles_in_closed_form_changes_nothing() {
+fn skipping_cycles_in_closed_form_changes_nothing_on_dram() {
     for (memory, name) in [("ddr4-2400r", "mcf"), ("gddr5-6000", "swim"), ("gddr5-1600@5:2", "soplex"), ("gddr5-6g", "namd")] {
         let stream = || CpuStream::Profile(ProfileStream::new(&builtin_profile(name).unwrap(), 5, 0));
         for spec in [CpuSpec::kayiran_2014(), CpuSpec::ramulator()] {

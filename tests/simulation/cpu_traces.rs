@@ -1,4 +1,4 @@
-//! Reading CPU traces: the recorded ones, wrapping, and what is refused with which words.
+//! Reading of CPU traces: the recorded ones, wrapping, and the messages for refused files.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn a_trace_is_the_same_plain_and_compressed_and_starts_over() {
 }
 
 #[test]
-fn lines_that_lie_across_pieces_of_text_are_whole() {
+fn lines_across_chunks_are_read_whole() {
     let folder = tempfile::tempdir().unwrap();
     let lines: String = (0..40_000u64).map(|i| format!("{} {} {}\n", i % 17, i * 64, i)).collect();
     let trace = CpuTrace::open(&write(folder.path(), "long.gz", &gzip(lines.as_bytes()))).unwrap();
@@ -59,11 +59,11 @@ fn broken_traces_are_refused_with_file_line_and_advice() {
         ("blank", b"1 64\n\n2 64\n", "blank:2: the line is empty"),
         ("short", b"1 64\n12\n", "short:2: the line has one field"),
         ("fields", b"1 64 64 64\n", "fields:1: the line has more than three fields"),
-        ("dram", b"0x1000 R\n", "dram:1: the first field is no number of instructions"),
+        ("dram", b"0x1000 R\n", "dram:1: the first field is not a number of instructions"),
         ("negative", b"-1 64\n", "negative:1: the first field"),
-        ("address", b"1 64\n1 64\n1 hello\n", "address:3: the second field is no read address"),
+        ("address", b"1 64\n1 64\n1 hello\n", "address:3: the second field is not a read address"),
         ("high", b"1 281474976710656\n", "high:1: the second field"),
-        ("back", b"1 64 6x\n", "back:1: the third field is no writeback address"),
+        ("back", b"1 64 6x\n", "back:1: the third field is not a writeback address"),
         ("cut.gz", &good[..good.len() / 2], "cut.gz:"),
         ("plain.gz", b"1 64\n", "plain.gz:1: the file cannot be read"),
         ("endless", &long, "endless:2: the file cannot be read"),
@@ -82,9 +82,9 @@ fn broken_traces_are_refused_with_file_line_and_advice() {
     assert!(CpuTrace::open(folder.path()).unwrap_err().to_string().contains("it is a folder"));
 }
 
-/// A file of ChampSim's format: the instruction pointer, flags and registers, two addresses of stores and four of loads.
+/// Records of ChampSim's format: the instruction pointer, flags and registers, two store addresses and four load addresses.
 #[test]
-fn a_trace_of_champsim_is_named_and_its_conversion_is_where_the_message_says() {
+fn a_champsim_trace_is_recognised_and_the_documented_script_converts_it() {
     let folder = tempfile::tempdir().unwrap();
     let records: Vec<u8> = (0..100_u64)
         .flat_map(|i| {
@@ -96,9 +96,9 @@ fn a_trace_of_champsim_is_named_and_its_conversion_is_where_the_message_says() {
     assert_eq!(records.len(), 6400);
     for (name, content) in [("hundred.champsimtrace", records.clone()), ("hundred.champsimtrace.gz", gzip(&records))] {
         let said = CpuTrace::open(&write(folder.path(), name, &content)).unwrap_err().to_string();
-        assert!(said.contains("binary, as those of ChampSim are") && said.contains("docs/cpu.md") && !said.contains("DRAM"), "{said}");
+        assert!(said.contains("binary, like ChampSim traces") && said.contains("docs/cpu.md") && !said.contains("DRAM"), "{said}");
     }
-    // The program that the page shows.
+    // The converter is the Python program in docs/cpu.md.
     let page = std::fs::read_to_string("docs/cpu.md").unwrap();
     let program = page.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
     write(folder.path(), "convert.py", program.as_bytes());

@@ -1,4 +1,4 @@
-//! Programmatic dependent launches, of `programs/micro/dependent.toml`: what overlaps, by how much that shortens a run, and what it leaves as it was.
+//! Programmatic dependent launches of `programs/micro/dependent.toml`: overlap, time saved, and unchanged results.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 use warpshard::chip::{RunOptions, RunResult, simulate};
 use warpshard::program::Program;
 use warpshard::stats::KernelStats;
-use warpshard::stats::activity::{Doing, Recording, WarpReason};
+use warpshard::stats::activity::{Recording, WarpActivity, WarpReason};
 use warpshard::workload::Workload;
 
 use super::common::systems::system;
 use super::common::{CONTROL, machine};
 
-/// Kernels that share SMs, on cores that wait.
-const SHARING: [(&str, &str); 2] = [("gpu.dispatch.share_sm", "true"), ("gpu.dispatch.launch_latency", "600")];
+/// Overrides for kernels that share SMs, with a long launch latency.
+const SHARED_SM_KEYS: [(&str, &str); 2] = [("gpu.dispatch.share_sm", "true"), ("gpu.dispatch.launch_latency", "600")];
 
-/// With so many CTAs that those of all three launches fit the machine at once.
+/// Loads the program with few enough CTAs that all three launches fit the machine at the same time.
 fn load(path: &Path, rounds: u32) -> Arc<Program> {
     let settings = [("rounds".to_owned(), rounds.to_string()), ("ctas".to_owned(), "5".to_owned())];
     Program::load(path, None, &settings).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The program, with `programmatic` in its launches or without.
+/// Loads the program with or without `programmatic` in its launches.
 fn dependent(rounds: u32, marked: bool) -> Arc<Program> {
     let path = Path::new("programs/micro/dependent.toml");
     if marked {
@@ -30,7 +30,7 @@ fn dependent(rounds: u32, marked: bool) -> Arc<Program> {
     edited(rounds, "programmatic = true\n", "")
 }
 
-/// The program with something else in its launch file.
+/// Loads the program with `from` replaced by `to` in its launch file.
 fn edited(rounds: u32, from: &str, to: &str) -> Arc<Program> {
     let folder = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string("programs/micro/dependent.toml").unwrap().replace(from, to);
@@ -40,7 +40,7 @@ fn edited(rounds: u32, from: &str, to: &str) -> Arc<Program> {
 }
 
 fn run_with(workload: Arc<Workload>, settings: &[(&str, &str)], options: RunOptions) -> RunResult {
-    let settings: Vec<_> = CONTROL.iter().chain(&SHARING).chain(settings).copied().collect();
+    let settings: Vec<_> = CONTROL.iter().chain(&SHARED_SM_KEYS).chain(settings).copied().collect();
     simulate(&machine("tiny", &settings), &workload, options).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -52,13 +52,13 @@ fn kernels(rounds: u32, marked: bool) -> Vec<KernelStats> {
     run(Arc::new(dependent(rounds, marked).workload().unwrap())).outcome.kernels
 }
 
-/// Launch, start and end of a kernel.
-fn life(kernel: &KernelStats) -> [u64; 3] {
+/// Returns the cycles of a kernel's launch, start and end.
+fn lifetime(kernel: &KernelStats) -> [u64; 3] {
     [kernel.launched, kernel.started, kernel.ended].map(|cycle| cycle.unwrap())
 }
 
-/// Warp cycles of a kernel at `griddepcontrol.wait`.
-fn waited(kernel: &KernelStats) -> u64 {
+/// Returns the warp cycles of a kernel at `griddepcontrol.wait`.
+fn wait_cycles(kernel: &KernelStats) -> u64 {
     counter(kernel, "warp_grid_dependency")
 }
 
@@ -67,47 +67,47 @@ fn counter(kernel: &KernelStats, name: &str) -> u64 {
 }
 
 #[test]
-fn dependents_work_while_the_launch_before_runs_and_wait_for_its_end() {
-    // The first kernel takes many times the launch latency.
+fn dependents_run_during_the_previous_launch_and_wait_for_its_end() {
+    // The first kernel takes many launch latencies.
     let (plain, marked) = (kernels(1000, false), kernels(1000, true));
-    let ([_, first, end], [launched, started, done]) = (life(&marked[0]), life(&marked[1]));
-    assert_eq!(life(&marked[0])[1], life(&plain[0])[1], "the first one starts as ever");
+    let ([_, first, end], [launched, started, done]) = (lifetime(&marked[0]), lifetime(&marked[1]));
+    assert_eq!(lifetime(&marked[0])[1], lifetime(&plain[0])[1], "the first one starts as ever");
     assert!(launched < first + 600 && started < launched + 700, "all CTAs trigger soon: {first}, {launched}, {started}");
     assert!(started < end && done > end && done < end + 600, "after the wait little is left: {started} to {done}, and {end}");
-    let after = life(&marked[2]);
+    let after = lifetime(&marked[2]);
     assert!(after[2] > done && after[2] < done + 600, "{after:?} and {done}");
-    // Three kernels that work at the same time, the second and third half as long as the first; for three that follow one another with two launch
-    // latencies between.
-    let (whole, alone) = (life(&plain[2])[2] - life(&plain[0])[1], life(&plain[0])[2] - life(&plain[0])[1]);
-    let shared = after[2] - life(&marked[0])[1];
+    // With `programmatic`, three kernels overlap, and the second and third take half as long as the first. Without it, they run one after
+    // the other with two launch latencies in between.
+    let (whole, alone) = (lifetime(&plain[2])[2] - lifetime(&plain[0])[1], lifetime(&plain[0])[2] - lifetime(&plain[0])[1]);
+    let shared = after[2] - lifetime(&marked[0])[1];
     assert!(whole > 19 * alone / 10 + 2 * 600, "{whole} and {alone}");
     assert!(shared < alone + 2 * 600, "{shared} and {alone}");
-    assert!(waited(&marked[1]) > 0 && waited(&marked[2]) > 0, "they wait");
-    assert_eq!([&marked[0], &plain[0], &plain[1], &plain[2]].map(waited), [0; 4], "nothing waits where nothing is marked");
+    assert!(wait_cycles(&marked[1]) > 0 && wait_cycles(&marked[2]) > 0, "they wait");
+    assert_eq!([&marked[0], &plain[0], &plain[1], &plain[2]].map(wait_cycles), [0; 4], "nothing waits where nothing is marked");
     assert!(marked[1].launch_latency_cycles == 0 && plain[1].launch_latency_cycles >= 600, "the launch latency is hidden");
 }
 
 #[test]
 fn a_short_launch_hides_as_much_of_the_launch_latency_as_it_takes() {
     let (plain, marked) = (kernels(10, false), kernels(10, true));
-    let [plain, marked] = [plain, marked].map(|kernels| (life(&kernels[0]), life(&kernels[1])));
+    let [plain, marked] = [plain, marked].map(|kernels| (lifetime(&kernels[0]), lifetime(&kernels[1])));
     assert_eq!(plain.0, marked.0);
     assert!(marked.1[1] > marked.0[2], "the first one has ended when the second one starts");
-    // Both starts come one launch latency after what they wait for: the end, or the last trigger.
+    // Both kernels start one launch latency after the event that they wait for: the end of the first kernel, or its last trigger.
     assert_eq!(plain.1[1] - marked.1[1], plain.1[0] - marked.1[0]);
     assert!(plain.1[1] > marked.1[1] && plain.1[1] - marked.1[1] < plain.0[2] - plain.0[1], "{plain:?} and {marked:?}");
 }
 
-/// The warps of the second kernel wait; the last store of the first one is slow.
+/// The warps of the second kernel wait until the slow last store of the first kernel is performed.
 #[test]
-fn a_wait_holds_until_the_last_store_of_the_launch_before_is_performed() {
+fn a_wait_lasts_until_the_last_store_of_the_previous_launch() {
     let marked = Arc::new(dependent(40, true).workload().unwrap());
-    // A far memory: stores take long to be acknowledged after the warps have ended.
+    // With a long ROP latency, stores are acknowledged long after the warps have ended.
     for (rop, least) in [("0", 0), ("900", 900)] {
         let recording = Some(Recording { sms: (0..4).collect(), partitions: Vec::new(), from: 0, most: usize::MAX });
         let settings = [("mem.rop_latency", rop), ("gpu.dispatch.launch_latency", "20")];
         let result = run_with(Arc::clone(&marked), &settings, RunOptions { recording, ..RunOptions::default() });
-        let end = life(&result.outcome.kernels[0])[2];
+        let end = lifetime(&result.outcome.kernels[0])[2];
         let changes = result.activity.sms.iter().flat_map(|sm| sm.warps.events.iter().map(move |change| ((sm.sm, change.warp), change)));
         let mut waits: Vec<(u64, u64)> = Vec::new();
         let mut open = std::collections::BTreeMap::new();
@@ -115,7 +115,7 @@ fn a_wait_holds_until_the_last_store_of_the_launch_before_is_performed() {
             if let Some(from) = open.remove(&warp) {
                 waits.push((from, change.at));
             }
-            if change.state == Some(Doing::Reason(WarpReason::GridDependency)) {
+            if change.state == Some(WarpActivity::Reason(WarpReason::GridDependency)) {
                 open.insert(warp, change.at);
             }
         }
@@ -126,7 +126,7 @@ fn a_wait_holds_until_the_last_store_of_the_launch_before_is_performed() {
 }
 
 #[test]
-fn values_are_those_of_launches_that_follow_one_another() {
+fn overlapping_dependents_compute_the_values_of_sequential_launches() {
     let outputs = |marked| {
         let done = dependent(50, marked).execute(false).unwrap();
         done.outputs.iter().map(|output| output.bytes.clone()).collect::<Vec<_>>()
@@ -136,38 +136,38 @@ fn values_are_those_of_launches_that_follow_one_another() {
     assert_eq!(counts(true), counts(false));
 }
 
-/// The second GPU of a system runs them as a GPU alone would.
+/// Launches on the second GPU of a system overlap as on a single GPU.
 #[test]
-fn dependents_overlap_on_another_gpu_of_a_system_as_they_do_alone() {
-    let settings: Vec<_> = CONTROL.iter().chain(&SHARING).copied().collect();
+fn dependents_overlap_on_another_gpu_of_a_system() {
+    let settings: Vec<_> = CONTROL.iter().chain(&SHARED_SM_KEYS).copied().collect();
     let machine = system("2", &settings);
     let run = |threads| {
         let workload = Arc::new(edited(200, "[[launches]]\n", "[[launches]]\ngpu = 1\n").workload().unwrap());
         simulate(&machine, &workload, RunOptions { threads, ..RunOptions::default() }).unwrap().outcome
     };
     let one = run(1);
-    let lives: Vec<[u64; 3]> = one.kernels.iter().map(life).collect();
+    let lives: Vec<[u64; 3]> = one.kernels.iter().map(lifetime).collect();
     assert!(lives[1][1] < lives[0][2] && lives[2][1] < lives[1][2], "{lives:?}");
     assert!(lives[0][2] < lives[1][2] && lives[1][2] < lives[2][2], "{lives:?}");
     assert_eq!(run(3), one);
 }
 
-/// Without a mark, the instructions take the time of their issue, and nothing else is different.
+/// In an unmarked launch, the dependency instructions only take issue time.
 #[test]
-fn a_launch_without_a_mark_runs_as_one_whose_code_neither_triggers_nor_waits() {
-    use warpshard::workload::{Beside, CtaProgram, CtaSource, Kernel, StaticInst};
+fn an_unmarked_launch_ignores_triggers_and_waits() {
+    use warpshard::workload::{AsyncOp, CtaProgram, CtaSource, Kernel, StaticInst};
 
-    /// A kernel without the two instructions' meaning.
+    /// Source that removes the effect of the two dependency instructions.
     #[derive(Debug)]
-    struct Plain(Arc<dyn CtaSource>);
+    struct WithoutDependencies(Arc<dyn CtaSource>);
 
-    impl CtaSource for Plain {
+    impl CtaSource for WithoutDependencies {
         fn cta(&self, index: warpshard::base::CtaIndex) -> Arc<CtaProgram> {
             let program = self.0.cta(index);
             let without = |inst: &StaticInst| {
                 let mut inst = *inst;
-                if matches!(inst.control.beside, Beside::LaunchDependents | Beside::GridWait) {
-                    inst.control.beside = Beside::Nothing;
+                if matches!(inst.control.async_op, AsyncOp::LaunchDependents | AsyncOp::GridWait) {
+                    inst.control.async_op = AsyncOp::Nothing;
                 }
                 inst
             };
@@ -184,7 +184,10 @@ fn a_launch_without_a_mark_runs_as_one_whose_code_neither_triggers_nor_waits() {
     }
 
     let unmarked = dependent(200, false).workload().unwrap();
-    let kernels = unmarked.kernels.iter().map(|kernel| Kernel { source: Arc::new(Plain(Arc::clone(&kernel.source))), ..kernel.clone() });
+    let kernels = unmarked
+        .kernels
+        .iter()
+        .map(|kernel| Kernel { source: Arc::new(WithoutDependencies(Arc::clone(&kernel.source))), ..kernel.clone() });
     let plain = Workload { kernels: kernels.collect(), ..dependent(200, false).workload().unwrap() };
     let [unmarked, plain] = [unmarked, plain].map(|workload| run(Arc::new(workload)).outcome);
     assert_eq!(unmarked.kernels, plain.kernels);

@@ -1,4 +1,4 @@
-//! The DRAM controller: closed forms, hard bounds, legality of every command, and points of Ramulator 2.
+//! The DRAM controller: closed forms, hard bounds, legality of every command, and comparison with Ramulator 2.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ fn standard(name: &str) -> &'static Standard {
     Standard::named(name).unwrap()
 }
 
-fn point(name: &str, pattern: &str, writes: f64, load: f64, requests: u64) -> Outcome {
+fn run_point(name: &str, pattern: &str, writes: f64, load: f64, requests: u64) -> Outcome {
     let policy = Policy { refresh: false, ..Policy::RAMULATOR2 };
     run(&Options { standard: standard(name), policy, pattern: Pattern::named(pattern).unwrap(), writes, load, requests })
 }
 
-/// Read latency of the last of `rows`, read one after the other from bank 0 of a quiet channel.
+/// Returns the read latency of the last of `rows`, read one after the other from bank 0 of an idle channel.
 fn quiet_latency(name: &str, rows: &[u32]) -> u64 {
     let mut controller = Controller::new(standard(name), Policy { refresh: false, ..Policy::RAMULATOR2 });
     let mut last = 0;
@@ -35,7 +35,7 @@ fn quiet_latency(name: &str, rows: &[u32]) -> u64 {
 }
 
 #[test]
-fn a_quiet_channel_answers_after_the_sum_of_its_latencies() {
+fn an_idle_channel_replies_after_the_sum_of_its_latencies() {
     for (name, closed, hit, conflict) in [("gddr6-14g", 54, 27, 81), ("hbm2-2000", 32, 17, 45), ("gddr5-6g", 51, 27, 75)] {
         assert_eq!(quiet_latency(name, &[3]), closed, "{name}, closed");
         assert_eq!(quiet_latency(name, &[3, 3]), hit, "{name}, hit");
@@ -44,7 +44,7 @@ fn a_quiet_channel_answers_after_the_sum_of_its_latencies() {
     for standard in STANDARDS {
         let t = &standard.timing;
         let hit = u64::from(1 + t.tCL + t.tBL);
-        // What an activate of two clocks costs the read after it, it saves after the precharge before it.
+        // An activate of two clocks delays the next read as much as it shortens the wait after the previous precharge.
         let conflict = hit + u64::from(t.tRP + t.tRCDRD);
         assert_eq!(quiet_latency(standard.name, &[3, 3]), hit, "{}", standard.name);
         assert_eq!(quiet_latency(standard.name, &[3, 4]), conflict, "{}", standard.name);
@@ -53,7 +53,7 @@ fn a_quiet_channel_answers_after_the_sum_of_its_latencies() {
 
 #[test]
 fn a_slow_stream_pays_one_conflict_per_row() {
-    let outcome = point("gddr6-14g", "seq_bg", 0.0, 0.05, 22_000);
+    let outcome = run_point("gddr6-14g", "seq_bg", 0.0, 0.05, 22_000);
     assert!((outcome.mean_controller_latency() - (27.0 + 54.0 / 64.0)).abs() < 0.01, "{}", outcome.mean_controller_latency());
     assert!((outcome.row_hit_rate() - 63.0 / 64.0).abs() < 0.001);
     assert!((outcome.mean_total_latency() - outcome.mean_controller_latency() + 1.0).abs() < 1e-9);
@@ -74,7 +74,7 @@ fn hard_bounds_of_banks_windows_and_buses_are_reached() {
         ("gddr6-14g", "seq_row", 1.0),
         ("hbm2-2000", "seq_bg", 1.0),
     ] {
-        let outcome = point(name, pattern, 0.0, 1.2, 11_000);
+        let outcome = run_point(name, pattern, 0.0, 1.2, 11_000);
         assert!((outcome.achieved / bound - 1.0).abs() < 0.005, "{name} {pattern}: {} instead of {bound}", outcome.achieved);
     }
 }
@@ -106,15 +106,15 @@ fn impossible_timings_are_refused() {
     }
 }
 
-/// Longest distance for each (scope, earlier, later, window).
+/// Longest distance by scope, earlier command, later command and window.
 type Distances = BTreeMap<(usize, Command, Command, u32), u32>;
 
-/// The lines of a table of the reference without comments and heading, split into cells.
+/// Iterates over the lines of a table of the reference, without comments and heading, split into cells.
 fn table(text: &str) -> impl Iterator<Item = Vec<&str>> {
     text.lines().filter(|line| !line.starts_with('#')).skip(1).map(|line| line.split(',').collect())
 }
 
-/// The command that the reference calls so, if we have it.
+/// Returns our command for the reference's name of a command, if our model has it.
 fn command(name: &str) -> Option<Command> {
     Some(match name {
         "ACT" => Command::Activate,
@@ -130,7 +130,7 @@ fn command(name: &str) -> Option<Command> {
     })
 }
 
-/// The timing constraints of a device of Ramulator 2, for the commands that we have.
+/// Returns the timing constraints of a device of Ramulator 2, restricted to the commands of our model.
 fn reference_rules(device: &str) -> Distances {
     let mut distances = Distances::new();
     for row in table(include_str!("../../validate/reference/ramulator2-rules.csv")).filter(|row| row[0] == device) {
@@ -154,7 +154,7 @@ fn reference_rules(device: &str) -> Distances {
 }
 
 #[test]
-fn the_rules_are_ramulators_rows() {
+fn the_timing_rules_match_ramulator() {
     use Command::*;
     for (name, device) in [("gddr6-14g", "gddr6"), ("hbm2-2000", "hbm2")] {
         let theirs = reference_rules(device);
@@ -168,17 +168,17 @@ fn the_rules_are_ramulators_rows() {
             }
         }
         for (key, distance) in &theirs {
-            // A distance of one clock follows from the command bus.
+            // The command bus enforces a distance of one clock.
             assert!(*distance <= 1 || ours.get(key) == Some(distance), "{name} {key:?}: {:?} instead of {distance}", ours.get(key));
         }
-        // What we have beyond the reference: after a refresh nothing starts early, and a precharge ends before it.
+        // Our additional rules are that no command starts during a refresh, and that a precharge ends before a refresh.
         for key in ours.keys().filter(|key| !theirs.contains_key(key)) {
             assert!(key.1 == Refresh || (key.1 == Precharge && key.2 == Refresh), "{name} has {key:?}, which the reference has not");
         }
     }
 }
 
-/// The measured points of a sweep: load, achieved, latency.
+/// Returns the measured points of a sweep: load, achieved bandwidth, latency.
 fn reference_points(device: &str, refresh: bool, pattern: &str, writes: &str) -> Vec<(f64, f64, f64)> {
     let sweep = ["ramulator2", device, if refresh { "ref" } else { "noref" }, pattern, writes];
     let rows = table(include_str!("../../validate/reference/ramulator2.csv")).filter(|row| row[..5] == sweep);
@@ -187,7 +187,7 @@ fn reference_points(device: &str, refresh: bool, pattern: &str, writes: &str) ->
 }
 
 #[test]
-fn points_of_ramulator_2_are_met() {
+fn points_of_ramulator_2_are_reproduced() {
     for (name, device, pattern, writes, refresh) in [
         ("gddr6-14g", "gddr6", "random", "0.00", false),
         ("gddr6-14g", "gddr6", "seq_bg", "0.50", true),
@@ -210,7 +210,7 @@ fn points_of_ramulator_2_are_met() {
 }
 
 #[test]
-fn a_read_of_a_waiting_write_is_answered_from_the_queue_and_equal_writes_merge() {
+fn a_read_of_a_queued_write_is_forwarded_and_equal_writes_merge() {
     let mut controller = Controller::new(standard("gddr6-14g"), Policy { refresh: false, ..Policy::RAMULATOR2 });
     let write = Access { row: 5, write: true, ..Access::default() };
     assert!(controller.push(Cycle(0), write) && controller.push(Cycle(0), write));
@@ -224,8 +224,8 @@ fn a_read_of_a_waiting_write_is_answered_from_the_queue_and_equal_writes_merge()
 }
 
 #[test]
-fn hits_that_keep_an_older_row_out_end_at_the_cap() {
-    // On this device the next read of a row is allowed before the row may close, so hits can go on for ever.
+fn row_hits_before_an_older_request_end_at_the_cap() {
+    // On this device a row's next read is allowed before the row may be closed, so row hits could continue forever.
     let served_before_the_other_row = |hit_cap| {
         let policy = Policy { refresh: false, hit_cap, ..Policy::RAMULATOR1 };
         let mut controller = Controller::new(standard("ddr4-2400r"), policy);
@@ -238,7 +238,7 @@ fn hits_that_keep_an_older_row_out_end_at_the_cap() {
         std::iter::from_fn(|| controller.pop_done()).position(|done| done.access.token == 1)
     };
     assert_eq!(served_before_the_other_row(None), Some(30));
-    // A cap of 16 beyond the access for which the row was opened.
+    // The cap allows 16 hits after the access that opened the row.
     assert_eq!(served_before_the_other_row(Some(16)), Some(17));
 }
 

@@ -1,5 +1,5 @@
-//! Whole machines over command-level DRAM controllers: every command is legal, nothing is lost, and what a policy costs
-//! points the right way.
+//! Whole machines with command-level DRAM controllers: every command is legal, no request is lost, and policies affect the run time in the
+//! expected direction.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn sum(result: &RunResult, kind: &str, name: &str) -> u64 {
     of_kind.flat_map(|component| &component.counters).filter(|counted| counted.info.name == name).map(|counted| counted.value).sum()
 }
 
-/// Workloads that read and write on machines with every kind of device and every policy.
+/// Returns workloads that read and write, on machines with every kind of device and every policy.
 fn cases() -> Vec<Case> {
     let short = ("gpu.dispatch.launch_latency", "6000");
     let gather = ("gather", &[("cta_count", "48"), ("table", "1048576"), ("rounds", "3")][..]);
@@ -102,8 +102,8 @@ fn every_command_of_a_whole_machine_is_legal_and_counted() {
             assert_eq!(sum(&result, "dram_bank", name), sum(&result, "dram", name), "{}: {name} of the banks", case.name);
         }
         assert_eq!(sum(&result, "dram", "data_cycles"), (reads + writes) * u64::from(standard.timing.tBL), "{}", case.name);
-        // Every pseudo channel of every channel asks for a refresh in every interval, whether it has other work or not; the
-        // last one may still wait.
+        // Every pseudo channel of every channel becomes due for a refresh once per interval, busy or not; the last refresh may still be
+        // pending.
         let seconds = result.outcome.counted_until as f64 / case.machine.clocks.core.0 as f64;
         let cycles = (seconds * case.machine.clocks.dram.0 as f64) as u64;
         let parts = u64::from(case.machine.mem.map.partitions * standard.organisation.pseudo_channels);
@@ -114,7 +114,7 @@ fn every_command_of_a_whole_machine_is_legal_and_counted() {
     assert!(written > 0, "no case writes");
 }
 
-/// Core cycles of a workload on a machine with commands and these settings.
+/// Returns the core cycles of a workload on a machine with a command-level controller and these overrides.
 fn cycles(name: &str, workload: &Arc<Workload>, overrides: &[(&str, &str)]) -> u64 {
     let overrides = [&[COMMANDS, ("gpu.dispatch.launch_latency", "100")], overrides].concat();
     let machine = machine(name, &overrides);
@@ -122,13 +122,13 @@ fn cycles(name: &str, workload: &Arc<Workload>, overrides: &[(&str, &str)]) -> u
     run(&case, false).outcome.cycles
 }
 
-/// Accesses all over a working set that no cache holds.
-fn random() -> Arc<Workload> {
+/// Returns a workload with random accesses to a working set larger than any cache.
+fn random_accesses() -> Arc<Workload> {
     built_in("gather", &[("cta_count", "48"), ("table", "16777216"), ("rounds", "4")])
 }
 
-/// A warp that reads line after line, each once it has the one before.
-fn walk() -> Arc<Workload> {
+/// Returns a workload of one warp that reads line after line; each read waits for the previous one.
+fn dependent_reads() -> Arc<Workload> {
     let text = r#"
         name = "walk"
         summary = "One warp reads line after line, each once it has the one before"
@@ -155,7 +155,7 @@ fn walk() -> Arc<Workload> {
 #[test]
 fn refresh_costs_time() {
     for name in ["hetero-small", "m2090"] {
-        let [on, off] = ["true", "false"].map(|refresh| cycles(name, &random(), &[("mem.dram.refresh", refresh)]));
+        let [on, off] = ["true", "false"].map(|refresh| cycles(name, &random_accesses(), &[("mem.dram.refresh", refresh)]));
         assert!(on > off, "{name}: {on} cycles with refresh, {off} without");
     }
 }
@@ -163,15 +163,15 @@ fn refresh_costs_time() {
 #[test]
 fn closing_rows_helps_random_accesses_and_hurts_streams() {
     let time = |workload: &Arc<Workload>, page| cycles("hetero-small", workload, &[("mem.dram.page", page)]);
-    let (open, closed) = (time(&random(), "open"), time(&random(), "closed"));
+    let (open, closed) = (time(&random_accesses(), "open"), time(&random_accesses(), "closed"));
     assert!(closed < open, "random: {closed} cycles with closed pages, {open} with open ones");
-    let (open, closed) = (time(&walk(), "open"), time(&walk(), "closed"));
+    let (open, closed) = (time(&dependent_reads(), "open"), time(&dependent_reads(), "closed"));
     assert!(open < closed, "line after line: {open} cycles with open pages, {closed} with closed ones");
 }
 
 #[test]
-fn what_the_host_copied_to_the_cpu_gpu_chip_comes_from_dram_as_in_the_simulator_of_its_paper() {
-    // Every warp reads one line of each of two vectors that the host copied, and nobody reads it again.
+fn host_copies_do_not_warm_the_llc_of_the_cpu_gpu_chip() {
+    // Every warp reads one line of each of two host-copied vectors, and each line is read only once.
     let read_hits = |overrides: &[(&str, &str)]| {
         let case =
             Case { name: "copies".to_owned(), machine: machine("hetero", overrides), workload: built_in("vecadd", &[("n", "16384")]) };

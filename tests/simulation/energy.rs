@@ -1,5 +1,5 @@
-//! The energy of whole runs: that events are the statistics they come from, that no counter is forgotten or used twice, and
-//! that intervals add up to the run, with SMs paused and gated among them.
+//! Energy of whole runs: events equal the statistics that they are derived from, every counter is used exactly once or listed as free, and
+//! intervals sum to the run, including paused and gated SMs.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use warpshard::workload::{Part, mix};
 
 use crate::common::{Case, built_in, cases, machine};
 
-/// Counters of work that cost no energy of their own, each with what pays for it.
-const FREE: &[(&str, &[&str])] = &[
+/// Counters of work without a separate energy, each with the reason.
+const FREE_COUNTERS: &[(&str, &[&str])] = &[
     (
         "counted by class",
         &[
@@ -64,13 +64,13 @@ const FREE: &[(&str, &[&str])] = &[
     ("paid as bytes of links between GPUs or to hosts", &["bytes"]),
 ];
 
-/// Units in which time and waiting are counted.
+/// Returns `true` for units of time and waiting.
 fn is_time(unit: &str) -> bool {
     unit.contains("cycles")
 }
 
 #[test]
-fn bytes_that_cross_links_take_the_energy_of_their_kind_of_link() {
+fn bytes_on_links_take_the_energy_of_the_link_kind() {
     let gather = built_in("gather", &[("cta_count", "32"), ("table", "16384"), ("rounds", "1")]);
     let spread = [("system.launch", "spread"), ("system.memory", "interleaved"), ("system.page_bytes", "4 KiB")];
     for (name, more) in [
@@ -119,14 +119,15 @@ fn bytes_that_cross_links_take_the_energy_of_their_kind_of_link() {
 }
 
 #[test]
-fn every_counter_of_work_is_paid_once_or_known_to_be_free() {
-    let free = |name: &str| FREE.iter().any(|(_, names)| names.contains(&name));
+fn every_work_counter_has_one_energy_term_or_is_listed_as_free() {
+    let free = |name: &str| FREE_COUNTERS.iter().any(|(_, names)| names.contains(&name));
     let paid = |name: &str| TERMS.iter().any(|term| term.counter == name);
     let mut known: Vec<&str> = Vec::new();
     for (list, infos) in counter_lists() {
         for info in infos {
             known.push(info.name);
-            // The banks of a channel, the applications and LLC slices by kernel repeat counters; CPU cores have names in common with DRAM.
+            // Counters of DRAM banks, applications and per-kernel LLC slices repeat other counters; counters of CPU cores share names with
+            // DRAM.
             let repeated = ["dram_bank", "cpu", "sm_application", "llc_application", "kernels[], each kernel, over all"]
                 .iter()
                 .any(|kind| list.starts_with(kind));
@@ -136,7 +137,7 @@ fn every_counter_of_work_is_paid_once_or_known_to_be_free() {
             assert!(paid(info.name) != free(info.name), "{list}: {} ({}): an event, or free?", info.name, info.unit);
         }
     }
-    for name in TERMS.iter().map(|term| term.counter).chain(FREE.iter().flat_map(|(_, names)| names.iter().copied())) {
+    for name in TERMS.iter().map(|term| term.counter).chain(FREE_COUNTERS.iter().flat_map(|(_, names)| names.iter().copied())) {
         assert!(known.contains(&name), "there is no counter {name}");
     }
 }
@@ -146,8 +147,8 @@ fn outcome(case: &Case, interval: Option<u64>) -> Outcome {
     simulate(&case.machine, &case.workload, options).unwrap_or_else(|error| panic!("{}: {error}", case.name)).outcome
 }
 
-/// The cases that tests share, and one on a mesh.
-fn all() -> Vec<Case> {
+/// Returns the shared test cases, and one on a mesh.
+fn all_cases() -> Vec<Case> {
     let mesh = machine("hetero-small", &[]);
     let reduce = built_in("reduce", &[("cta_count", "16")]);
     let on_mesh = Case { name: "reduce on a mesh".into(), machine: mesh, workload: reduce, policy: None };
@@ -155,8 +156,8 @@ fn all() -> Vec<Case> {
 }
 
 #[test]
-fn events_are_the_statistics_that_they_come_from() {
-    for case in all() {
+fn events_equal_their_statistics() {
+    for case in all_cases() {
         let outcome = outcome(&case, None);
         let counts = Counts::of(&outcome);
         let kernels = |names: &[&str]| -> u64 {
@@ -208,7 +209,7 @@ fn events_are_the_statistics_that_they_come_from() {
 #[test]
 fn the_energy_of_the_intervals_is_the_energy_of_the_run() {
     let mut gated = 0;
-    for case in all() {
+    for case in all_cases() {
         let outcome = outcome(&case, Some(777));
         let set = EnergySet::named("fermi-40nm").unwrap();
         let model = Model::new(set.clone(), &case.machine);
@@ -231,8 +232,8 @@ fn the_energy_of_the_intervals_is_the_energy_of_the_run() {
 }
 
 #[test]
-fn an_sm_that_is_gated_or_paused_saves_what_its_state_saves() {
-    let case = all().into_iter().find(|case| case.name.starts_with("gated")).unwrap();
+fn a_gated_or_paused_sm_saves_the_energy_of_its_state() {
+    let case = all_cases().into_iter().find(|case| case.name.starts_with("gated")).unwrap();
     let outcome = outcome(&case, None);
     let counts = Counts::of(&outcome);
     assert!(counts.sms.gated > 0 && counts.sms.paused > 0 && counts.sms.paused_resident > 0, "{:?}", counts.sms);
@@ -248,7 +249,7 @@ fn an_sm_that_is_gated_or_paused_saves_what_its_state_saves() {
 }
 
 #[test]
-fn energies_change_nothing_that_is_simulated() {
+fn energies_do_not_change_the_simulation() {
     let workload = built_in("reduce", &[("cta_count", "32")]);
     let run = |overrides: &[(&str, &str)]| {
         let machine: Machine = machine("tiny", overrides);
@@ -258,7 +259,7 @@ fn energies_change_nothing_that_is_simulated() {
 }
 
 #[test]
-fn what_events_are_spent_for_each_application_sums_to_all_of_it() {
+fn event_energies_of_applications_sum_to_the_total() {
     let machine = machine("m2090", &[("gpu.dispatch.sharing", "spatial"), ("gpu.dispatch.launch_latency", "0")]);
     let part = |name: &str| Part { workload: (*built_in(name, &[("cta_count", "24")])).clone(), priority: 0 };
     let workload = Arc::new(mix(vec![part("stream"), part("reduce")], true).unwrap());

@@ -1,5 +1,5 @@
-//! The engine on a toy machine: a ring of nodes with different clocks that pass tokens on, with every invariance that
-//! real machines rely on.
+//! The engine on a toy machine: a ring of nodes with different clocks that forward tokens, with every invariance that real machines rely
+//! on.
 
 mod ring;
 
@@ -11,27 +11,27 @@ fn settings() -> Settings {
     Settings::default()
 }
 
-fn base() -> Snapshot {
+fn base_snapshot() -> Snapshot {
     Ring::default().run(&settings()).expect("the ring runs")
 }
 
 #[test]
-fn the_ring_ends_when_every_token_has_made_its_rounds() {
-    let seen = base();
+fn the_ring_ends_after_all_rounds_of_all_tokens() {
+    let seen = base_snapshot();
     assert_eq!(seen.reason, StopReason::Ended);
     assert_eq!(seen.nodes.iter().map(|node| node.hops).sum::<u64>(), Ring::default().expected_hops());
 }
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    let one = base();
+    let one = base_snapshot();
     for threads in [2, 3, 5, 8] {
         assert_eq!(Ring::default().run(&Settings { threads, ..settings() }).unwrap(), one, "{threads} threads");
     }
 }
 
-/// Schedules in which the number of active workers changes every few epochs.
-fn changing() -> impl Iterator<Item = Settings> {
+/// Returns schedules in which the number of active workers changes every few epochs.
+fn changing_worker_counts() -> impl Iterator<Item = Settings> {
     let ways = [(2, None, true), (3, Some(1), true), (5, Some(7), false), (8, None, true)];
     ways.into_iter().zip(1..).map(|((threads, epoch, skip), seed)| Settings {
         threads,
@@ -43,11 +43,11 @@ fn changing() -> impl Iterator<Item = Settings> {
 }
 
 #[test]
-fn workers_that_leave_and_come_back_change_nothing() {
+fn retiring_and_returning_workers_change_nothing() {
     for react in [false, true] {
         let ring = Ring { interval: Some(97), react, ..Ring::default() };
         let one = ring.run(&settings()).unwrap();
-        for settings in changing() {
+        for settings in changing_worker_counts() {
             assert_eq!(ring.run(&settings).unwrap(), one, "{settings:?}");
             let changes = ring.worker_changes(&settings);
             assert!(changes > 10, "{changes} changes with {settings:?}");
@@ -56,8 +56,8 @@ fn workers_that_leave_and_come_back_change_nothing() {
 }
 
 #[test]
-fn workers_that_leave_and_come_back_lose_no_message() {
-    for settings in changing() {
+fn retiring_and_returning_workers_lose_no_message() {
+    for settings in changing_worker_counts() {
         let (sent, delivered) = Ring::default().log(&Settings { log: true, ..settings });
         assert!(!sent.is_empty());
         assert_eq!(sent, delivered);
@@ -65,8 +65,8 @@ fn workers_that_leave_and_come_back_lose_no_message() {
 }
 
 #[test]
-fn a_dead_machine_and_a_panic_end_a_run_with_retired_workers() {
-    for settings in changing() {
+fn a_deadlock_and_a_panic_end_a_run_with_retired_workers() {
+    for settings in changing_worker_counts() {
         let error = Ring { lose_token_at: Some(25), ..Ring::default() }.run(&settings).unwrap_err();
         assert!(matches!(&error, EngineError::Deadlock(text) if text.contains("node0: waits for 1 tokens")), "{error:?}");
         let error = Ring { panic_at: Some(25), ..Ring::default() }.run(&settings).unwrap_err();
@@ -81,14 +81,14 @@ fn threads_beyond_the_shards_are_not_started() {
 }
 
 #[test]
-fn shorter_epochs_take_more_of_them() {
+fn shorter_epochs_mean_more_epochs() {
     let epochs = |epoch| Ring::default().epochs(&Settings { epoch: Some(epoch), ..settings() });
     assert!(epochs(1) > 4 * epochs(Ring::default().lookahead()));
 }
 
 #[test]
 fn the_length_of_epochs_changes_nothing() {
-    let auto = base();
+    let auto = base_snapshot();
     for epoch in [1, 2, 7, Ring::default().lookahead()] {
         assert_eq!(Ring::default().run(&Settings { epoch: Some(epoch), threads: 2, ..settings() }).unwrap(), auto, "epoch {epoch}");
     }
@@ -96,7 +96,7 @@ fn the_length_of_epochs_changes_nothing() {
 
 #[test]
 fn the_cut_into_shards_changes_nothing() {
-    let single = base();
+    let single = base_snapshot();
     for nodes_per_shard in [2, 3, 12] {
         assert_eq!(Ring { nodes_per_shard, ..Ring::default() }.run(&Settings { threads: 2, ..settings() }).unwrap(), single);
     }
@@ -104,7 +104,7 @@ fn the_cut_into_shards_changes_nothing() {
 
 #[test]
 fn stepping_every_cycle_changes_nothing() {
-    assert_eq!(Ring::default().run(&Settings { skip: false, threads: 2, ..settings() }).unwrap(), base());
+    assert_eq!(Ring::default().run(&Settings { skip: false, threads: 2, ..settings() }).unwrap(), base_snapshot());
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn cuts_at_intervals_see_the_same_for_every_thread_count_and_epoch() {
     for (threads, epoch) in [(1, Some(1)), (2, None), (3, Some(7)), (5, None)] {
         assert_eq!(ring.run(&Settings { threads, epoch, ..settings() }).unwrap(), one);
     }
-    assert_eq!(one.nodes, base().nodes, "looking at the machine does not change it");
+    assert_eq!(one.nodes, base_snapshot().nodes, "looking at the machine does not change it");
 }
 
 #[test]
@@ -123,14 +123,14 @@ fn a_controller_that_acts_on_events_acts_at_the_same_cycle() {
     let ring = Ring { react: true, ..Ring::default() };
     let one = ring.run(&settings()).unwrap();
     assert!(!one.cuts.is_empty());
-    assert_ne!(one.nodes, base().nodes, "the reaction has an effect");
+    assert_ne!(one.nodes, base_snapshot().nodes, "the reaction has an effect");
     for (threads, epoch, skip) in [(2, None, true), (3, Some(1), true), (8, Some(7), true), (2, None, false)] {
         assert_eq!(ring.run(&Settings { threads, epoch, skip, ..settings() }).unwrap(), one);
     }
 }
 
 #[test]
-fn a_cycle_limit_cuts_exactly_there() {
+fn a_cycle_limit_cuts_at_its_cycle() {
     for limit in [1, 13, 77, 500, 1003] {
         let limited = |threads, epoch| Ring::default().run(&Settings { max_cycles: Some(limit), threads, epoch, ..settings() }).unwrap();
         let one = limited(1, None);
@@ -161,7 +161,7 @@ fn an_epoch_beyond_the_lookahead_is_refused_with_the_loop_that_limits_it() {
 }
 
 #[test]
-fn a_relaxed_run_counts_what_came_late_and_is_the_same_for_every_thread_count() {
+fn a_relaxed_run_counts_late_messages_and_is_the_same_for_every_thread_count() {
     let run = |threads| Ring::default().run(&Settings { epoch: Some(200), relaxed: true, threads, ..settings() }).unwrap();
     let one = run(1);
     assert!(one.late > 0);
@@ -176,7 +176,7 @@ fn a_link_without_latency_is_refused_by_name() {
 }
 
 #[test]
-fn a_dead_machine_is_reported_at_once_with_who_waits() {
+fn a_deadlock_is_reported_immediately_with_the_waiting_units() {
     let error = Ring { lose_token_at: Some(5), ..Ring::default() }.run(&Settings { threads: 2, ..settings() }).unwrap_err();
     let EngineError::Deadlock(text) = error else { panic!("{error:?}") };
     assert!(text.contains("node0: waits for 1 tokens"), "{text}");
@@ -197,7 +197,7 @@ fn a_message_into_the_past_names_both_ends() {
 }
 
 #[test]
-fn what_a_log_saw_sent_it_saw_delivered() {
+fn a_log_has_every_sent_message_as_delivered() {
     let (sent, delivered) = Ring::default().log(&Settings { threads: 3, log: true, ..settings() });
     assert!(!sent.is_empty());
     assert_eq!(sent, delivered);

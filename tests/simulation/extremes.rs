@@ -1,5 +1,5 @@
-//! Machines at the extremes of every key: each is refused with a clear message, or is built and simulates; none ends in a
-//! panic, a deadlock or gigabytes of memory.
+//! Machines at the extremes of every key: each is refused with a clear message, or is built and simulates; none causes a panic, a deadlock
+//! or gigabytes of memory.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use warpshard::config::value::Kind;
 use warpshard::config::{Machine, Override};
 use warpshard::{model, workload::Workload};
 
-/// Core cycles that each machine simulates.
+/// Core cycles of each simulation.
 const CYCLES: u64 = 600;
-/// The most memory that this test's process may ever need, with some machines side by side.
-const MOST_MIB: u64 = 6 << 10;
+/// Memory limit of this test's process in MiB, with some machines in parallel.
+const MEMORY_LIMIT_MIB: u64 = 6 << 10;
 
-/// A machine with parts switched on that it lacks otherwise.
+/// A machine with optional parts switched on.
 struct Variant {
     machine: &'static str,
     settings: &'static [(&'static str, &'static str)],
@@ -72,12 +72,12 @@ const VARIANTS: [Variant; 7] = [
     Variant { machine: "hetero-small", settings: &[("cpu.private_caches", "false"), ("cpu.line_bytes", "64 B")] },
 ];
 
-/// Numbers at which widths of fields end.
+/// Numbers at the limits of field widths.
 const EDGES: [u64; 17] =
     [0, 1, 2, 255, 256, 257, 999, 1000, 65_535, 65_536, 65_537, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 63, u64::MAX];
 
-/// Values at and beyond the ends of what a key takes, as TOML.
-fn values(key: &Key) -> Vec<String> {
+/// Returns values at and beyond the limits of a key's range, as TOML.
+fn extreme_values(key: &Key) -> Vec<String> {
     let numbers = |low: u64, high: u64| {
         let near = [low.saturating_sub(1), low, low + 1, low + 2, high / 2, high - 1, high, high.saturating_add(1)];
         let mut all: Vec<u64> = near.into_iter().chain([1 << high.ilog2()]).chain(EDGES).collect();
@@ -120,7 +120,7 @@ fn values(key: &Key) -> Vec<String> {
     }
 }
 
-/// Loads a variant with further settings; `None` when it is refused.
+/// Loads a variant with further overrides; returns `None` if it is refused.
 fn load(variant: &Variant, more: &[(&str, &str)]) -> Option<Machine> {
     let settings: Vec<Override> = variant.settings.iter().chain(more).map(|(key, value)| Override::new(*key, *value)).collect();
     match warpshard::catalogue().machine(variant.machine, &settings) {
@@ -133,7 +133,7 @@ fn load(variant: &Variant, more: &[(&str, &str)]) -> Option<Machine> {
     }
 }
 
-/// Runs a little work; what went wrong, if anything.
+/// Simulates a small workload; returns the error, if any.
 fn run(machine: &Machine, workload: &Arc<Workload>) -> Result<(), String> {
     let cpu = machine.cpu.as_ref().map(|cpu| {
         let names = ["mcf".to_owned(), "libquantum".to_owned()];
@@ -141,7 +141,7 @@ fn run(machine: &Machine, workload: &Arc<Workload>) -> Result<(), String> {
         CpuLoad { applications, warm: 50, measure: 1 << 40, gpu_waits: false, end: CpuEnd::Gpu, seed: 1 }
     });
     match simulate(machine, workload, RunOptions { max_cycles: Some(CYCLES), cpu, interval: Some(100), ..RunOptions::default() }) {
-        // A kernel that does not fit is refused before anything is built.
+        // A kernel that does not fit is refused before the machine is built.
         Ok(_) | Err(RunError::Config(_)) => Ok(()),
         Err(error) => Err(error.to_string()),
     }
@@ -152,14 +152,14 @@ fn workload() -> Arc<Workload> {
     Arc::new(model::builtin("gather", 1, &parameters).unwrap())
 }
 
-/// The most memory that the process ever had, in MiB; 0 where the operating system does not say.
+/// Returns the peak memory of the process in MiB; 0 if the operating system does not report it.
 fn peak_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) >> 10
 }
 
-/// Runs a machine for each of `settings`; everything that went wrong.
+/// Runs a machine for each of `settings`; returns all failures.
 fn failures(variant: &Variant, settings: &[Vec<(&str, &str)>]) -> Vec<String> {
     let workload = workload();
     let base = load(variant, &[]).expect("the variant itself");
@@ -169,25 +169,25 @@ fn failures(variant: &Variant, settings: &[Vec<(&str, &str)>]) -> Vec<String> {
         let failure = std::panic::catch_unwind(AssertUnwindSafe(|| run(&machine, &workload)))
             .unwrap_or_else(|_| Err("panicked while it was built".to_owned()));
         let after = peak_mib();
-        let memory = (after > before && after > MOST_MIB).then(|| format!("needs {after} MiB"));
+        let memory = (after > before && after > MEMORY_LIMIT_MIB).then(|| format!("needs {after} MiB"));
         let what = failure.err().or(memory)?;
         Some(format!("{} with {:?} and {more:?}: {what}", variant.machine, variant.settings))
     };
     settings.par_iter().filter_map(one).collect()
 }
 
-fn verdict(failures: &[String]) {
+fn assert_no_failures(failures: &[String]) {
     assert!(failures.is_empty(), "{} machines fail:\n{}", failures.len(), failures.join("\n"));
 }
 
 fn every_value_of(variant: &Variant, wanted: impl Fn(&Key) -> bool) {
-    let given: Vec<(&str, Vec<String>)> = keys::all().filter(|key| wanted(key)).map(|key| (key.path, values(key))).collect();
+    let given: Vec<(&str, Vec<String>)> = keys::all().filter(|key| wanted(key)).map(|key| (key.path, extreme_values(key))).collect();
     let of_key =
         |(path, values): &'static (&'static str, Vec<String>)| values.iter().map(|value| vec![(*path, value.as_str())]).collect::<Vec<_>>();
     let given: &'static Vec<(&str, Vec<String>)> = Box::leak(Box::new(given));
     let settings: Vec<Vec<(&str, &str)>> = given.iter().flat_map(of_key).collect();
     assert!(settings.len() > 40, "only {} machines", settings.len());
-    verdict(&failures(variant, &settings));
+    assert_no_failures(&failures(variant, &settings));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn every_key_of_the_small_gpu() {
 
 #[test]
 fn every_key_of_the_small_chip_with_cpu_cores() {
-    // Its SMs have the keys of the small GPU's.
+    // The SMs have the same keys as the small GPU's.
     every_value_of(&VARIANTS[1], |key| at_length() || !key.path.starts_with("gpu.sm."));
 }
 
@@ -214,7 +214,7 @@ fn every_key_of_parts_that_the_small_machines_lack() {
     every_value_of(&VARIANTS[6], |key| key.path.starts_with("cpu."));
 }
 
-/// Extremes that only several keys together reach, in an order that a seed decides.
+/// Tests extremes of several keys together, drawn pseudo-randomly.
 #[test]
 fn several_extremes_at_once() {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
@@ -225,7 +225,7 @@ fn several_extremes_at_once() {
         state ^= state << 17;
         (state % below as u64) as usize
     };
-    let all: Vec<(&str, Vec<String>)> = keys::all().map(|key| (key.path, values(key))).collect();
+    let all: Vec<(&str, Vec<String>)> = keys::all().map(|key| (key.path, extreme_values(key))).collect();
     for variant in &VARIANTS {
         let settings: Vec<Vec<(&str, &str)>> = (0..150)
             .map(|_| {
@@ -237,13 +237,13 @@ fn several_extremes_at_once() {
                     .collect()
             })
             .collect();
-        verdict(&failures(variant, &settings));
+        assert_no_failures(&failures(variant, &settings));
     }
 }
 
-/// What was found by attack: each was admitted, and then ran as something else, ended in a panic, or stood still.
+/// Settings found by adversarial testing: each was accepted and then simulated another value, panicked, or deadlocked.
 #[test]
-fn what_a_model_cannot_represent_is_refused_by_its_key() {
+fn values_that_a_model_cannot_represent_are_refused_by_key() {
     let refused = |machine: &'static str, setting: (&str, &str)| {
         let errors =
             warpshard::catalogue().machine(machine, &[Override::new(setting.0, setting.1)]).map(|_| ()).expect_err(setting.0).to_string();

@@ -1,5 +1,5 @@
-//! Differences from what Accel-Sim measured, each within its bound: net cycles, instructions, cache and DRAM accesses of a
-//! handful of small traces on two machines. `warpshard study accel-sim` compares all of them.
+//! Differences from Accel-Sim, each within a bound: net cycles, instructions, cache and DRAM accesses of a handful of small traces on two
+//! machines. `warpshard study accel-sim` compares all traces.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ fn percent(ours: u64, theirs: u64) -> f64 {
     (ours as f64 / theirs as f64 - 1.0) * 100.0
 }
 
-/// What is wrong with one trace: more than `bound` percent of net cycles, other instructions, other cache or DRAM accesses.
-fn judge(row: &ReferenceRow, ours: &TraceRun, bound: f64) -> Vec<String> {
+/// Returns the violations of one trace: net cycles off by more than `bound` percent, other instructions, other cache or DRAM accesses.
+fn violations(row: &ReferenceRow, ours: &TraceRun, bound: f64) -> Vec<String> {
     let mut wrong = Vec::new();
     let error = percent(ours.net_cycles, row.net_cycles);
     if error.abs() > bound {
@@ -38,7 +38,7 @@ fn judge(row: &ReferenceRow, ours: &TraceRun, bound: f64) -> Vec<String> {
     wrong
 }
 
-/// Runs generated traces, each with its bound in percent, on a machine against the results of a configuration.
+/// Runs generated traces, each with its bound in percent, on a machine and compares them with the results of a configuration.
 fn compare(machine: &str, configuration: &str, bounds: &[(&str, f64)]) {
     let references = References::default();
     let rows = warpshard::validate::accel_sim_results(&references, configuration).unwrap().rows;
@@ -50,12 +50,12 @@ fn compare(machine: &str, configuration: &str, bounds: &[(&str, f64)]) {
         let folder =
             warpshard::validate::trace_folder(&references, &traces.cache, trace).unwrap().unwrap_or_else(|| panic!("{trace} is not there"));
         let ours = traces.run(&folder, 1, &[]).unwrap_or_else(|why| panic!("{trace}: {why}"));
-        wrong.extend(judge(row, &ours, bound));
+        wrong.extend(violations(row, &ours, bound));
     }
     assert!(wrong.is_empty(), "{machine} against {configuration}\n  {}", wrong.join("\n  "));
 }
 
-/// The same with recorded traces, where they are.
+/// Compares recorded traces in the same way, if they are available.
 fn compare_recorded(machine: &str, configuration: &str, bounds: &[(&str, f64)]) {
     if shared("sass").is_some() {
         compare(machine, configuration, bounds);

@@ -1,7 +1,9 @@
-//! How much state an SM and an LLC slice of the V100 touch: it has to fit caches together with that of all others.
+//! Size of the frequently accessed state of an SM and an LLC slice of the V100. The state of all of them together has to fit the host's
+//! caches.
 //!
-//! The budgets are 32 KB and 24 KB. An SM without its L1 keeps its own; the L1's tags and MSHRs alone exceed it, and a slice
-//! exceeds its own by a little. So the sizes as they are today are the limits here; whoever makes them smaller lowers the limits.
+//! The budgets are 32 KB per SM and 24 KB per slice. An SM without its L1 stays within its budget; the L1's tags and MSHRs alone exceed it,
+//! and a slice exceeds its budget slightly. The limits here are therefore the present sizes; a change that reduces a size also lowers the
+//! limit.
 
 use std::sync::Arc;
 

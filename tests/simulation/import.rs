@@ -1,4 +1,4 @@
-//! Machines from Accel-Sim's configurations: what is read, what is refused, and that imports are the machines we ship.
+//! Machines from Accel-Sim's configurations: accepted options, refused options, and equality of the imports with the built-in machines.
 
 use std::fs;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use warpshard::config::machine::{CoreStyle, MemcpyWarms, WriteMiss};
 
 use crate::common::options;
 
-/// The configuration pair of the reference, `gpgpusim.config` and `trace.config`.
-fn pair(name: &str) -> [Arc<Source>; 2] {
+/// Returns the configuration pair of the reference, `gpgpusim.config` and `trace.config`.
+fn configuration_pair(name: &str) -> [Arc<Source>; 2] {
     ["gpgpusim.config", "trace.config"].map(|file| {
-        let options = options::of(name, file);
+        let options = options::reference_options(name, file);
         let text: String = options.iter().map(|(option, value)| format!("-{option} \"{value}\"\n")).collect();
         assert!(options.len() > 5, "{name} has no {file}");
         Source::file(format!("{name}/{file}"), text)
@@ -24,8 +24,8 @@ fn machine(imported: &Imported) -> Machine {
     Machine::from_text_among(warpshard::catalogue().files(), "imported.toml", &imported.toml, &[]).unwrap().machine
 }
 
-/// A small configuration pair that is complete, with `more` behind it.
-fn small(more: &str) -> Result<Imported, String> {
+/// Imports a small, complete configuration pair with `more` appended.
+fn import_small(more: &str) -> Result<Imported, String> {
     let text = format!(
         "-gpgpu_clock_domains 1000:1000:1000:850.5\n-gpgpu_shader_core_pipeline 1024:32\n-gpgpu_n_clusters 4 -gpgpu_n_cores_per_cluster 1\n\
          -gpgpu_shader_registers 65536\n-network_mode 2\n-gpgpu_perfect_inst_const_cache 1\n-gpgpu_coalesce_arch 70\n\
@@ -40,11 +40,11 @@ fn small(more: &str) -> Result<Imported, String> {
 
 #[test]
 fn importing_the_v100_s_configuration_gives_the_v100() {
-    let [gpgpusim, trace] = pair("SM7_QV100");
+    let [gpgpusim, trace] = configuration_pair("SM7_QV100");
     let mut imported = machine(&import(&gpgpusim, Some(&trace), "v100").unwrap());
     let ours = warpshard::catalogue().machine("v100", &[]).unwrap().machine;
-    // The keys that docs/machines.md lists: v100 has the hardware's granularities. What its perfect caches would be like and
-    // what units that it lacks would take is not simulated.
+    // Differences listed in docs/machines.md: v100 has the hardware's allocation granularities. The settings of its perfect caches and the
+    // timing of units that it lacks are not simulated.
     assert_eq!((imported.gpu.sm.register_granularity, imported.gpu.sm.shared_granularity), (128, 1));
     imported.gpu.sm.register_granularity = ours.gpu.sm.register_granularity;
     imported.gpu.sm.shared_granularity = ours.gpu.sm.shared_granularity;
@@ -55,9 +55,9 @@ fn importing_the_v100_s_configuration_gives_the_v100() {
 }
 
 #[test]
-fn the_imported_machines_that_we_ship_are_what_the_importer_writes() {
+fn the_built_in_imported_machines_match_the_importer() {
     for (name, folder) in [("rtx2060", "SM75_RTX2060"), ("rtx3070", "SM86_RTX3070")] {
-        let [gpgpusim, trace] = pair(folder);
+        let [gpgpusim, trace] = configuration_pair(folder);
         let imported = import(&gpgpusim, Some(&trace), name).unwrap();
         assert_eq!(imported.toml, fs::read_to_string(format!("configs/machines/{name}.toml")).unwrap(), "{name}");
         assert!(imported.report.unknown.is_empty(), "{}", imported.report);
@@ -69,18 +69,18 @@ fn the_imported_machines_that_we_ship_are_what_the_importer_writes() {
 #[test]
 fn every_option_is_used_ignored_for_a_reason_warned_of_or_unknown() {
     let more = "-gpgpu_ptx_sim_mode 0\n-gpgpu_TB_launch_latency 7\n-icnt_subnets 2\n-gpgpu_new_thing 3\n-rop_latency 99\n";
-    let report = small(more).unwrap().report;
+    let report = import_small(more).unwrap().report;
     let ignored: Vec<&str> = report.ignored.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(ignored, ["gpgpu_ptx_sim_mode", "icnt_subnets"]);
     assert_eq!(report.unknown, ["-gpgpu_new_thing 3 (a.config:20)"]);
     assert!(report.warnings.iter().any(|w| w.contains("-gpgpu_TB_launch_latency 7 (a.config:18)")), "{report}");
-    assert!(report.warnings.iter().any(|w| w.contains("-rop_latency is today's -gpgpu_l2_rop_latency")), "{report}");
+    assert!(report.warnings.iter().any(|w| w.contains("-rop_latency is the former name of -gpgpu_l2_rop_latency")), "{report}");
     assert!(report.used.iter().any(|name| name == "gpgpu_l2_rop_latency"));
 }
 
 #[test]
 fn each_value_names_its_option_and_options_may_come_in_any_order() {
-    let imported = small("-gpgpu_l2_rop_latency 99\n-gpgpu_scheduler lrr\n").unwrap();
+    let imported = import_small("-gpgpu_l2_rop_latency 99\n-gpgpu_scheduler lrr\n").unwrap();
     assert!(imported.toml.contains("rop_latency = 99 # -gpgpu_l2_rop_latency 99\n"), "{}", imported.toml);
     assert!(imported.toml.contains("order = \"lrr\" # -gpgpu_scheduler lrr\n"));
     assert!(imported.toml.contains("max_ctas = 32 # -gpgpu_shader_cta, default 32\n"));
@@ -89,7 +89,7 @@ fn each_value_names_its_option_and_options_may_come_in_any_order() {
 }
 
 #[test]
-fn what_has_no_counterpart_is_refused_with_file_line_and_option() {
+fn options_without_a_counterpart_are_refused_with_file_and_line() {
     let refusals = [
         ("-gpgpu_scheduler two_level_active:6:0:1", "the scheduler `two_level_active:6:0:1` is not modelled"),
         ("-gpgpu_cache:dl1 S:4:128:64,R:T:m:L:L,A:512:8,16:0,32", "replacement `R`: L (least recently used) or F"),
@@ -102,17 +102,17 @@ fn what_has_no_counterpart_is_refused_with_file_line_and_option() {
         ("-specialized_unit_1 on", "`on` is not a whole number"),
     ];
     for (option, message) in refusals {
-        let error = small(&format!("{option}\n")).unwrap_err();
+        let error = import_small(&format!("{option}\n")).unwrap_err();
         assert!(error.contains(message), "{option}: {error}");
         assert!(error.contains("--> a.config:17:"), "{option}: {error}");
     }
 }
 
 #[test]
-fn write_allocate_is_the_llc_s_and_the_nearest_policy_in_an_l1_with_a_warning() {
+fn write_allocate_is_kept_in_the_llc_and_replaced_in_an_l1() {
     let l1 = "-gpgpu_cache:dl1 S:4:128:64,L:T:m:W:L,A:512:8,16:0,32";
     let llc = "-gpgpu_cache:dl2 S:32:128:24,L:B:m:W:P,A:192:4,32:0,32";
-    let imported = small(&format!("{l1}\n{llc}\n")).unwrap();
+    let imported = import_small(&format!("{l1}\n{llc}\n")).unwrap();
     let machine = machine(&imported);
     assert_eq!(machine.mem.llc.write_miss, WriteMiss::WriteAllocate);
     assert_eq!(machine.gpu.sm.l1.cache.unwrap().write_miss, WriteMiss::FetchOnWrite);
@@ -121,12 +121,12 @@ fn write_allocate_is_the_llc_s_and_the_nearest_policy_in_an_l1_with_a_warning() 
 }
 
 #[test]
-fn lines_of_256_bytes_are_the_llc_s_without_sectors() {
-    let imported = small("-gpgpu_cache:dl2 N:64:256:8,L:B:m:L:L,A:32:4,4\n").unwrap();
+fn lines_of_256_bytes_are_imported_for_an_llc_without_sectors() {
+    let imported = import_small("-gpgpu_cache:dl2 N:64:256:8,L:B:m:L:L,A:32:4,4\n").unwrap();
     let llc = machine(&imported).mem.llc;
     assert_eq!((llc.line_bytes, llc.sets, llc.ways, llc.port_bytes), (256, 64, 8, 128));
     for option in ["-gpgpu_cache:dl2 S:64:256:8,L:B:m:L:L,A:32:4,4", "-gpgpu_cache:dl1 N:4:256:64,L:T:m:L:L,A:512:8,16:0,32"] {
-        let error = small(&format!("{option}\n")).unwrap_err();
+        let error = import_small(&format!("{option}\n")).unwrap_err();
         assert!(error.contains("lines of 256 bytes are not modelled"), "{option}: {error}");
     }
 }
@@ -140,42 +140,42 @@ fn a_missing_option_without_default_is_named() {
 }
 
 #[test]
-fn the_compute_capability_is_that_of_two_options() {
-    let of = |more: &str| machine(&small(more).unwrap()).gpu.compute_capability.to_string();
+fn the_compute_capability_comes_from_two_options() {
+    let of = |more: &str| machine(&import_small(more).unwrap()).gpu.compute_capability.to_string();
     assert_eq!(of("-gpgpu_compute_capability_major 8\n-gpgpu_compute_capability_minor 6\n"), "8.6");
     assert_eq!(of("-gpgpu_compute_capability_major 7\n"), "7.0");
     assert_eq!(of(""), "unknown");
-    let strange = small("-gpgpu_compute_capability_major 77\n").unwrap();
+    let strange = import_small("-gpgpu_compute_capability_major 77\n").unwrap();
     assert!(strange.report.warnings.iter().any(|w| w.contains("compute capability 77.0 is unknown here")), "{}", strange.report);
 }
 
-/// The machine of Volta, as the reference publishes it, with one option changed.
-fn qv100(from: &str, to: &str) -> Imported {
-    let [gpgpusim, trace] = pair("SM7_QV100");
+/// Imports the reference's configuration of Volta with one option changed.
+fn import_qv100(from: &str, to: &str) -> Imported {
+    let [gpgpusim, trace] = configuration_pair("SM7_QV100");
     assert!(gpgpusim.text.contains(from), "{from}");
     let changed = Source::file("changed.config", gpgpusim.text.replacen(from, to, 1));
     import(&changed, Some(&trace), "changed").unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 #[test]
-fn the_larger_of_two_row_cycles_holds_where_a_configuration_contradicts_itself() {
-    // RAS 28 and RP 12 of that configuration are 40 together.
-    let imported = qv100("RC=40", "RC=30");
+fn the_larger_of_two_contradictory_row_cycles_is_used() {
+    // RAS + RP of that configuration is 28 + 12 = 40.
+    let imported = import_qv100("RC=40", "RC=30");
     assert_eq!(machine(&imported).mem.dram.timing.tRC, 40);
     let said = imported.report.to_string();
-    assert!(said.contains("RC=30 is below RAS + RP = 40, which holds"), "{said}");
+    assert!(said.contains("RC=30 is below RAS + RP = 40, which is used"), "{said}");
 }
 
 #[test]
-fn a_sector_may_take_several_bursts_whatever_the_mapping_calls_one() {
-    let imported = qv100("-gpgpu_dram_buswidth \"16\"", "-gpgpu_dram_buswidth \"8\"");
+fn a_sector_may_take_several_bursts_under_any_mapping() {
+    let imported = import_qv100("-gpgpu_dram_buswidth \"16\"", "-gpgpu_dram_buswidth \"8\"");
     let machine = machine(&imported);
     assert_eq!((machine.mem.dram.bus_bytes * machine.mem.dram.burst, machine.mem.map.column_mask & 31), (16, 31));
 }
 
 #[test]
-fn a_configuration_without_that_of_the_traces_takes_the_times_of_ptx_and_says_so() {
-    let [gpgpusim, _] = pair("SM75_RTX2060");
+fn a_configuration_without_trace_options_uses_ptx_timings_with_a_note() {
+    let [gpgpusim, _] = configuration_pair("SM75_RTX2060");
     let imported = import(&gpgpusim, None, "alone").unwrap();
     let timing = |class| machine(&imported).gpu.sm.timing[class as usize];
     use warpshard::workload::OpClass;

@@ -1,6 +1,6 @@
 //! The same bytes for every way of running: threads, epochs, shards, skipping, limits, interruptions.
 //!
-//! Compared is every simulated file as it would be written: `stats.json`, `intervals.csv`, `timeline.csv`.
+//! The tests compare every simulated file as it would be written: `stats.json`, `intervals.csv`, `timeline.csv`.
 
 mod checkpoints;
 mod crossbars;
@@ -23,7 +23,7 @@ use files::{Files, run, run_stopped};
 use warpshard::chip::{RunOptions, ShardCut};
 use warpshard::engine::Scaling;
 
-fn same(case: &Case, base: &Files, options: RunOptions, what: &str) {
+fn assert_same_files(case: &Case, base: &Files, options: RunOptions, what: &str) {
     let other = run(case, options);
     assert_eq!(other.stats, base.stats, "{}: stats.json with {what}", case.name);
     assert_eq!(other.intervals, base.intervals, "{}: intervals.csv with {what}", case.name);
@@ -34,13 +34,13 @@ fn interval(case: &Case) -> RunOptions {
     RunOptions { interval: Some(1000), controllers: case.controllers(), ..RunOptions::default() }
 }
 
-/// The cases of [`cases`], each with the files of its run on one thread.
+/// Iterates over [`cases`], each with the files of its run on one thread.
 fn cases_run() -> impl Iterator<Item = (Case, &'static Files)> {
     static BASES: LazyLock<Vec<Files>> = LazyLock::new(|| cases().iter().map(|case| run(case, interval(case))).collect());
     cases().into_iter().zip(&*BASES)
 }
 
-/// One of the `ways` for a case, another one for the next; all of them at length.
+/// Selects one of `ways` per case, in rotation; tests at length use all of them.
 fn in_rotation<T>(ways: &[T], case: usize) -> &[T] {
     let one = case % ways.len();
     if at_length() { ways } else { &ways[one..=one] }
@@ -49,7 +49,7 @@ fn in_rotation<T>(ways: &[T], case: usize) -> &[T] {
 #[test]
 fn threads_and_epochs_change_nothing() {
     for (number, (case, base)) in cases_run().enumerate() {
-        // Each with each for the first case.
+        // The first case tests all combinations.
         let (threads, epochs): (&[usize], &[u64]) = match number {
             _ if at_length() => (&[1, 2, 3, 5, 8], &[1, 7]),
             0 => (&[1, 2, 5], &[1, 7]),
@@ -57,23 +57,23 @@ fn threads_and_epochs_change_nothing() {
         };
         for (&threads, &epoch) in threads.iter().flat_map(|threads| epochs.iter().map(move |epoch| (threads, epoch))) {
             let options = RunOptions { threads, epoch: Some(epoch), ..interval(&case) };
-            same(&case, base, options, &format!("{threads} threads and epochs of {epoch}"));
+            assert_same_files(&case, base, options, &format!("{threads} threads and epochs of {epoch}"));
         }
         for &threads in in_rotation(&[2, 3, 5, 8], number) {
-            same(&case, base, RunOptions { threads, ..interval(&case) }, &format!("{threads} threads"));
+            assert_same_files(&case, base, RunOptions { threads, ..interval(&case) }, &format!("{threads} threads"));
         }
     }
 }
 
 #[test]
-fn workers_that_leave_and_come_back_change_nothing() {
+fn retiring_and_returning_workers_change_nothing() {
     for (number, (case, base)) in cases_run().enumerate() {
         let seed = number as u64 + 1;
         let random = Scaling::Random(seed);
         let ways = [(3, Some(7), random), (2, None, random), (2, None, Scaling::Adaptive), (8, None, random)];
         for &(threads, epoch, scaling) in in_rotation(&ways, number) {
             let options = RunOptions { threads, epoch, scaling, ..interval(&case) };
-            same(&case, base, options, &format!("a changing number of {threads} threads, {scaling:?}"));
+            assert_same_files(&case, base, options, &format!("a changing number of {threads} threads, {scaling:?}"));
         }
     }
 }
@@ -83,7 +83,7 @@ fn the_cut_into_shards_changes_nothing() {
     for (number, (case, base)) in cases_run().enumerate() {
         let cuts = [ShardCut { sms: 4, partitions: 1 }, ShardCut { sms: 1, partitions: 3 }, ShardCut { sms: 4, partitions: 2 }];
         for &cut in in_rotation(&cuts, number) {
-            same(&case, base, RunOptions { cut, threads: 2, ..interval(&case) }, &format!("{cut:?}"));
+            assert_same_files(&case, base, RunOptions { cut, threads: 2, ..interval(&case) }, &format!("{cut:?}"));
         }
     }
 }
@@ -91,12 +91,12 @@ fn the_cut_into_shards_changes_nothing() {
 #[test]
 fn stepping_every_cycle_changes_nothing() {
     for (case, base) in cases_run() {
-        same(&case, base, RunOptions { skip: false, threads: 2, ..interval(&case) }, "every cycle stepped");
+        assert_same_files(&case, base, RunOptions { skip: false, threads: 2, ..interval(&case) }, "every cycle stepped");
     }
 }
 
 #[test]
-fn looking_at_intervals_changes_nothing_but_the_series() {
+fn interval_sampling_changes_only_the_series() {
     for (case, looked) in cases_run().filter(|(case, _)| case.policy.is_none()) {
         let base = run(&case, RunOptions::default());
         assert_eq!(looked.stats, base.stats, "{}", case.name);
@@ -113,7 +113,7 @@ fn a_cycle_limit_gives_the_same_for_every_way_of_running() {
         let limit = 1 + whole.cycles * step / last / 2 * 2;
         let limited = |threads, epoch| RunOptions { max_cycles: Some(limit), threads, epoch, ..interval(case) };
         let base = run(case, limited(1, None));
-        same(case, &base, limited(3, Some(7)), &format!("a limit of {limit}"));
+        assert_same_files(case, &base, limited(3, Some(7)), &format!("a limit of {limit}"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Runs of more launches than 16 bits can number.
+//! Runs with more launches than 16 bits can number.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use warpshard::workload::{Command, Workload};
 
 use crate::common::{built_in, machine};
 
-/// A workload that launches these of `count` equal kernels.
+/// Returns a workload of `count` equal kernels that launches the given ones.
 fn launching(count: usize, launched: &[u32]) -> Arc<Workload> {
     let one = built_in("gather", &[("cta_count", "4"), ("table", "4096"), ("rounds", "2")]);
     let commands = launched.iter().map(|kernel| Command::Launch(KernelIndex(*kernel))).collect();
@@ -16,7 +16,7 @@ fn launching(count: usize, launched: &[u32]) -> Arc<Workload> {
 }
 
 #[test]
-fn launches_beyond_65535_are_simulated_and_counted_as_the_first() {
+fn launches_beyond_65535_are_simulated_and_counted_like_the_first() {
     let machine = machine("tiny", &[]);
     let numbers = [0, 1, 65_535, 65_536, 70_000];
     let run = |workload, threads| simulate(&machine, &workload, RunOptions { threads, ..RunOptions::default() }).unwrap().outcome;

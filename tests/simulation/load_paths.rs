@@ -8,12 +8,12 @@ use warpshard::program::Program;
 
 use crate::common::machine;
 
-/// Cycles of the first launch of a program of the suite, with these parameters, from empty caches.
+/// Returns the cycles of the first launch of a program of the suite, with these parameters and empty caches.
 fn cycles(name: &str, parameters: &[(&str, &str)], overrides: &[(&str, &str)]) -> u64 {
     cycles_of(0, name, parameters, overrides)
 }
 
-/// The same of any launch.
+/// Returns the cycles of the given launch of a program, with these parameters and empty caches.
 fn cycles_of(launch: usize, name: &str, parameters: &[(&str, &str)], overrides: &[(&str, &str)]) -> u64 {
     let file = format!("{}/programs/{name}.toml", env!("CARGO_MANIFEST_DIR"));
     let parameters: Vec<_> = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -23,26 +23,26 @@ fn cycles_of(launch: usize, name: &str, parameters: &[(&str, &str)], overrides: 
     kernels[launch].ended.unwrap() - kernels[launch].started.unwrap()
 }
 
-/// The tags of the L1 are looked up before its data: where both come at the end, misses leave later and hits come when they did.
+/// The L1 looks up its tags before its data. If both took place at the end, misses would leave later and hits would take as long as before.
 #[test]
-fn a_miss_leaves_the_l1_before_the_data_of_a_hit_would_come() {
+fn a_miss_leaves_the_l1_before_the_latency_of_a_hit() {
     let late = [("gpu.sm.l1.latency", "18"), ("gpu.sm.l1.data_latency", "0")];
     let ring = [("entries", "1024"), ("steps", "2051")];
     let [hits, hits_late] = [&[][..], &late].map(|set| cycles("micro/l1_lat", &ring, set));
     assert!(hits.abs_diff(hits_late) < 200, "{hits} and {hits_late} cycles of 2,051 hits, one after the other");
     let [misses, misses_late] = [&[][..], &late].map(|set| cycles("polybench/gemm", &[], set));
-    // 64 dependent misses in `b`; every eighth round also misses in `a`.
+    // There are 64 dependent misses in `b`; every eighth round also misses in `a`.
     assert!(misses + 64 * 12 < misses_late, "{misses} and {misses_late} cycles of 64 rounds");
 }
 
-/// Nine loads of a thread want three lines: those that wait for a line get it in a cycle, not sector by sector.
+/// Nine loads of a thread need three lines. All loads that wait for a line receive it in one cycle instead of sector by sector.
 #[test]
-fn loads_that_wait_for_the_same_line_get_it_together() {
+fn loads_that_wait_for_the_same_line_complete_together() {
     let [line, sector] = ["4", "1"].map(|answers| cycles("polybench/2DConvolution", &[("n", "512")], &[("gpu.sm.l1.answers", answers)]));
     assert!(line * 11 < sector * 10, "{line} cycles by lines, {sector} by sectors");
 }
 
-/// Two sectors a cycle come back to an SM that waits for memory, and the sectors of a line are asked for at once.
+/// An SM that waits for memory receives two sectors per cycle, and all sectors of a line are requested in the same cycle.
 #[test]
 fn an_sm_reads_two_sectors_of_memory_in_a_cycle() {
     let with = |overrides: &[(&str, &str)]| cycles("micro/mem_bw", &[], overrides);
@@ -51,16 +51,16 @@ fn an_sm_reads_two_sectors_of_memory_in_a_cycle() {
     assert!(both * 5 < one_request * 4, "{both} cycles with requests of lines, {one_request} sector by sector");
 }
 
-/// Stores of warps to parts of a sector that meet behind the L1 are one write of the LLC.
+/// Stores of several warps to parts of one sector are combined behind the L1 into one LLC write.
 #[test]
-fn stores_that_meet_are_one_write() {
+fn combined_stores_are_one_write() {
     let [meet, apart] = ["8", "0"].map(|lines| cycles("rodinia/lavaMDinMemory", &[("ny", "1")], &[("gpu.sm.lsu.combined_stores", lines)]));
     assert!(meet * 6 < apart * 5, "{meet} cycles where they meet, {apart} where each goes on");
 }
 
-/// A slice reads and merges a sector of which a part is written.
+/// A slice reads and merges a partially written sector.
 #[test]
-fn parts_of_sectors_take_a_slice_longer_than_whole_ones() {
+fn partial_sector_writes_take_a_slice_longer() {
     let write = |launch, cycles| cycles_of(launch, "sdk/transpose", &[("n", "512")], &[("mem.llc.merge_cycles", cycles)]);
     let [parts, alike] = ["2", "0"].map(|cycles| write(2, cycles));
     assert!(parts * 5 > alike * 6, "{parts} cycles of stores of four bytes, {alike} where a part takes no longer");
@@ -68,9 +68,9 @@ fn parts_of_sectors_take_a_slice_longer_than_whole_ones() {
     assert_eq!(whole, alike, "cycles of stores of whole sectors");
 }
 
-/// Lines that lie 2 KiB apart are spread over the sets of the L1, and stay there until they are read again.
+/// Lines at a stride of 2 KiB are spread over the sets of the L1, and stay there until they are read again.
 #[test]
-fn lines_at_a_stride_of_2_kib_do_not_meet_in_a_set() {
+fn lines_at_a_stride_of_2_kib_do_not_share_a_set() {
     let sizes = [("rows", "502"), ("columns", "458"), ("iterations", "1")];
     let [linear, hashed] = ["linear", "ipoly"].map(|index| {
         let index = format!("\"{index}\"");
@@ -79,9 +79,9 @@ fn lines_at_a_stride_of_2_kib_do_not_meet_in_a_set() {
     assert!(hashed * 3 < linear * 2, "{hashed} cycles, {linear} with sets by the low bits");
 }
 
-/// What SMs at the other half of the LLC read takes longer the first time, and no longer after that.
+/// The first read of a line from the other half of the LLC takes longer; later reads do not.
 #[test]
-fn the_other_half_of_the_llc_is_further_away_once() {
+fn only_the_first_read_of_the_other_llc_half_is_slower() {
     let one = [("mem.halves.latency", "0")];
     let ring = [("entries", "4096"), ("steps", "4103")];
     let [two, whole] = [&[][..], &one].map(|set| cycles("micro/l2_lat", &ring, set));

@@ -1,4 +1,4 @@
-//! Every built-in machine runs a recorded trace and a kernel model to the end, with the counts that these have.
+//! Every built-in machine runs a recorded trace and a kernel model to the end, with the expected counts.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use warpshard::{model, workload::Workload};
 
 use crate::common::shared;
 
-/// CTAs and warp instructions that a machine executed.
+/// Returns the kernels and warp instructions that a machine executed.
 fn run(name: &str, workload: &Arc<Workload>) -> (u64, u64) {
     let machine = warpshard::catalogue().machine(name, &[Override::new("gpu.dispatch.launch_latency", "100")]).unwrap().machine;
     let result = simulate(&machine, workload, RunOptions::default()).unwrap_or_else(|error| panic!("{name}: {error}"));

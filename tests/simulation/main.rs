@@ -1,4 +1,4 @@
-//! Tests of whole simulations in this process: machines, workloads, controllers, traces, programs and what must hold of their results.
+//! Tests of whole simulations in this process: machines, workloads, controllers, traces and programs, and invariants of their results.
 
 mod ccws;
 #[path = "../common/mod.rs"]

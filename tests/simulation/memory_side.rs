@@ -1,6 +1,6 @@
-//! The memory side as a whole: SM mocks, both subnets and 32 partitions, joined by links as the machine joins them.
+//! The memory side as a whole: SM mocks, both subnets and 32 partitions, joined by links as in a machine.
 //!
-//! An observer that sees only what crosses the mocks' links checks the round trips and that requests equal replies.
+//! An observer that sees only the mocks' links checks the round trips and that requests equal replies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const SLICES: usize = 64;
 const LLC: ClockDomain = ClockDomain { period: 425 };
 const DRAM: ClockDomain = ClockDomain { period: 566 };
 
-// Links by kind, each numbered by SM or slice.
+// First link of each kind; the SM or slice is added to it.
 const SM_REQUEST: u16 = 0;
 const SM_REQUEST_CREDIT: u16 = 100;
 const SLICE_REQUEST: u16 = 200;
@@ -28,14 +28,14 @@ const SLICE_REPLY_CREDIT: u16 = 500;
 const SM_REPLY: u16 = 600;
 const SM_REPLY_CREDIT: u16 = 700;
 
-/// `v100` with the SMs that the mocks stand for.
+/// Returns `v100` with as many SMs as there are mocks.
 fn machine() -> Machine {
     let mut machine = warpshard::catalogue().machine("v100", &[]).expect("a built-in machine").machine;
     machine.gpu.sms = SMS as u32;
     machine
 }
 
-/// Units 0 and 1 are the subnets, 2 all SM mocks, the rest the partitions.
+/// The memory side. Units 0 and 1 are the subnets, unit 2 is all SM mocks, the rest are the partitions.
 struct Memory {
     request: Subnet<Fifo>,
     reply: Subnet<Fifo>,
@@ -46,8 +46,8 @@ struct Memory {
     credits: [u32; SMS],
     /// Requests that wait for credits, by SM.
     queued: Vec<Vec<MemPacket>>,
-    /// (cycle, answer) as SMs see them.
-    answers: Vec<(u64, MemPacket)>,
+    /// Replies with the cycle of their arrival at the SM.
+    replies: Vec<(u64, MemPacket)>,
     skip: bool,
 }
 
@@ -95,12 +95,12 @@ impl Memory {
             now: 0,
             credits: [machine.noc.input_queue; SMS],
             queued: vec![Vec::new(); SMS],
-            answers: Vec::new(),
+            replies: Vec::new(),
             skip,
         }
     }
 
-    fn ask(&mut self, sm: usize, op: MemOp, addr: u64, sectors: u8, token: u32) {
+    fn request_sectors(&mut self, sm: usize, op: MemOp, addr: u64, sectors: u8, token: u32) {
         let addr = Addr(addr);
         let (sectors, slice) = (SectorMask(sectors), self.map.slice_of(addr));
         let packet =
@@ -108,7 +108,7 @@ impl Memory {
         self.queued[sm].push(packet);
     }
 
-    /// One cycle of every unit; each mock sends one packet at its end, as an SM does.
+    /// Simulates one cycle of every unit; at its end each mock sends one packet, as an SM does.
     fn cycle(&mut self) {
         let now = Cycle(self.now);
         for unit in 0..3 + usize::from(PARTITIONS) {
@@ -123,7 +123,7 @@ impl Memory {
                     }
                     (_, Payload::Mem(answer)) => {
                         assert_eq!(message.link.0, SM_REPLY + answer.port.0, "an answer reaches its sender");
-                        self.answers.push((at.0, answer));
+                        self.replies.push((at.0, answer));
                         self.out.send(LinkId(SM_REPLY_CREDIT + answer.port.0), now, Payload::Credit(Credit { queue: 0, count: 1 }));
                     }
                     (_, other) => panic!("{other:?}"),
@@ -157,30 +157,30 @@ impl Memory {
 fn an_llc_hit_takes_165_cycles_from_the_sm_and_back() {
     let machine = machine();
     let mut memory = Memory::new(&machine, true);
-    memory.ask(3, MemOp::Read, 0x1000, 1, 1);
+    memory.request_sectors(3, MemOp::Read, 0x1000, 1, 1);
     memory.run_until(1000);
-    memory.ask(3, MemOp::Read, 0x1000, 1, 2);
+    memory.request_sectors(3, MemOp::Read, 0x1000, 1, 2);
     memory.run_until(2000);
-    let cycles: Vec<_> = memory.answers.iter().map(|(at, answer)| (answer.token, *at)).collect();
+    let cycles: Vec<_> = memory.replies.iter().map(|(at, answer)| (answer.token, *at)).collect();
     assert_eq!(cycles[1], (2, 1000 + 165));
 }
 
 #[test]
 fn dependent_reads_from_dram_take_the_time_that_the_reference_measures() {
-    // Accel-Sim on SM7_QV100: 68091 cycles for 192 dependent loads of stride 8320 and 25870 for the first 64 of them, through
-    // an L1 of 20 cycles; a load to load loop spends 172 - 165 cycles in the SM besides.
+    // Accel-Sim on SM7_QV100 takes 68091 cycles for 192 dependent loads of stride 8320 and 25870 for the first 64 of them, through an L1 of
+    // 20 cycles. The load-to-load loop also spends 172 - 165 cycles in the SM.
     let reference = f64::from(68091 - 25870) / 128.0 - 20.0 - 7.0;
     let mut memory = Memory::new(&machine(), true);
     let mut spans = Vec::new();
     for i in 0..192u64 {
         let start = memory.now;
-        memory.ask(0, MemOp::Read, 0x7f00_0000_0000 + i * 8320, 1, i as u32);
-        while memory.answers.len() as u64 <= i {
+        memory.request_sectors(0, MemOp::Read, 0x7f00_0000_0000 + i * 8320, 1, i as u32);
+        while memory.replies.len() as u64 <= i {
             memory.cycle();
         }
-        spans.push(memory.answers[i as usize].0 - start);
-        // What the SM does between an answer and the next load.
-        memory.run_until(memory.answers[i as usize].0 + 27);
+        spans.push(memory.replies[i as usize].0 - start);
+        // Time in the SM between a reply and the next load.
+        memory.run_until(memory.replies[i as usize].0 + 27);
     }
     let mean = spans[64..].iter().sum::<u64>() as f64 / 128.0;
     assert!((mean - reference).abs() < reference * 0.01, "{mean} cycles, not {reference}: {spans:?}");
@@ -189,7 +189,7 @@ fn dependent_reads_from_dram_take_the_time_that_the_reference_measures() {
 #[test]
 fn requests_equal_replies_over_both_networks() {
     let mut machine = machine();
-    // Short queues everywhere, so that every kind of back-pressure occurs.
+    // Short queues cause every kind of back-pressure.
     (machine.noc.input_queue, machine.noc.output_queue, machine.mem.rop_latency) = (4, 3, 5);
     machine.mem.queues = PartitionQueues { in_queue: 2, to_dram: 3, from_dram: 3, out_queue: 3 };
     (machine.mem.llc.sets, machine.mem.llc.ways, machine.mem.llc.mshrs) = (4, 4, 8);
@@ -199,7 +199,7 @@ fn requests_equal_replies_over_both_networks() {
         let mut asked = BTreeMap::new();
         for token in 0..6000u32 {
             let op = [MemOp::Read, MemOp::Write, MemOp::Read, MemOp::Atomic][rng.below(4) as usize];
-            // All requests meet at four slices.
+            // All requests go to four slices.
             let line = loop {
                 let line = rng.below(8192) * 128;
                 if machine.mem.map.slice_of(Addr(line)).index() < 4 {
@@ -208,14 +208,14 @@ fn requests_equal_replies_over_both_networks() {
             };
             let sectors = 1 + rng.below(15) as u8;
             let addr = if sectors.is_power_of_two() { line + u64::from(sectors.trailing_zeros()) * 32 } else { line };
-            memory.ask(rng.below(SMS as u64) as usize, op, addr, sectors, token);
+            memory.request_sectors(rng.below(SMS as u64) as usize, op, addr, sectors, token);
             asked.insert(token, sectors);
         }
         memory.run_until(60_000);
         (asked, memory)
     };
     let (mut asked, memory) = run(true);
-    for (_, answer) in &memory.answers {
+    for (_, answer) in &memory.replies {
         let left = asked.get_mut(&answer.token).expect("an answer to a request");
         assert_eq!(*left & answer.sectors().0, answer.sectors().0, "no sector is answered twice");
         *left &= !answer.sectors().0;
@@ -224,10 +224,10 @@ fn requests_equal_replies_over_both_networks() {
     assert!(asked.values().all(|left| *left == 0), "{waiting:#?}");
     assert!(waiting.is_empty(), "{waiting:#?}");
     assert_eq!(memory.request.switch().counters().packets, 6000);
-    assert_eq!(memory.reply.switch().counters().packets as usize, memory.answers.len());
+    assert_eq!(memory.reply.switch().counters().packets as usize, memory.replies.len());
 
     let (_, stepped) = run(false);
-    assert_eq!(memory.answers, stepped.answers);
+    assert_eq!(memory.replies, stepped.replies);
     assert_eq!(memory.request.switch().counters(), stepped.request.switch().counters());
     assert_eq!(memory.reply.switch().counters(), stepped.reply.switch().counters());
 }

@@ -1,6 +1,7 @@
-//! Verdicts on CUDA kernels with two faults each (`tests/data/planted`), on machine `h100`: the limiter that is named is the fault whose removal gains more.
+//! Verdicts on CUDA kernels with two faults each (`tests/data/planted`), on machine `h100`: the verdict names the fault whose removal saves
+//! more cycles.
 //!
-//! docs/validation/programs.md, "Verdicts", has what these and larger launches gave on three machines.
+//! docs/validation/programs.md, "Verdicts", has the results of these and of larger launches on three machines.
 
 use std::path::Path;
 
@@ -10,16 +11,16 @@ use warpshard::report::verdict::{Limiter, Verdict};
 use super::common::machine;
 use super::verdicts::judged;
 
-/// Parameters of a launch file. Of two values of a parameter the later one holds.
+/// Parameters of a launch file. If a parameter occurs twice, the later value is used.
 type Settings = &'static [(&'static str, u32)];
 
 /// A fault: its limiter, and the parameters that remove it.
 type Fault = (Limiter, Settings);
 
-/// The parameter that stands for another launch file: `few_registers.toml` for `many_registers.toml`.
+/// Pseudo-parameter that selects another launch file: `few_registers.toml` instead of `many_registers.toml`.
 const FEW_REGISTERS: &str = "few registers";
 
-/// Cycles of a kernel and the verdict on it.
+/// Runs a kernel; returns its cycles and the verdict.
 fn run(file: &str, settings: &[Settings]) -> (u64, Verdict) {
     let settings: Vec<(&str, u32)> = settings.iter().copied().flatten().copied().collect();
     let file = if settings.iter().any(|(name, _)| *name == FEW_REGISTERS) { "few_registers" } else { file };
@@ -29,7 +30,7 @@ fn run(file: &str, settings: &[Settings]) -> (u64, Verdict) {
         parameters.retain(|(other, _)| other != name);
         parameters.push(((*name).to_owned(), value.to_string()));
     }
-    // The LLC holds what the host wrote, except where DRAM is a fault.
+    // The LLC starts with the data that the host wrote, unless DRAM is one of the faults.
     let cold = file == "stream_and_chain" && !parameters.iter().any(|(name, value)| name == "past" && value == "1");
     let machine = machine("h100", &[("mem.memcpy_warms_llc", if cold { "off" } else { "full" })]);
     let path = format!("tests/data/planted/{file}.toml");
@@ -37,8 +38,8 @@ fn run(file: &str, settings: &[Settings]) -> (u64, Verdict) {
     judged(&machine, program.workload().unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// Runs a kernel with both faults and without each; the first is the larger one.
-fn larger(file: &str, both: Settings, [larger, smaller]: [Fault; 2]) {
+/// Runs a kernel with both faults and without each; the first fault costs more cycles.
+fn check_larger_fault(file: &str, both: Settings, [larger, smaller]: [Fault; 2]) {
     let (cycles, verdict) = run(file, &[both]);
     let [without_larger, without_smaller] = [larger.1, smaller.1].map(|removed| run(file, &[both, removed]).0);
     let charges: Vec<(Limiter, f64)> = verdict.charges.iter().map(|charge| (charge.limiter, charge.share)).collect();
@@ -58,36 +59,36 @@ const NO_BARRIERS: Fault = (Limiter::Barrier, &[("barriers", 0)]);
 
 #[test]
 fn of_two_faults_in_the_load_store_unit_of_an_h100_the_larger_one_is_named() {
-    larger("apart_and_banks", &[("rounds", 6)], [COALESCED, NO_CONFLICTS]);
-    larger("apart_and_banks", &[("ctas", 264), ("reads", 8), ("stride", 8), ("bank", 16)], [NO_CONFLICTS, COALESCED]);
-    larger("jacobi", &[("n", 256)], [(Limiter::L1, &[("swap", 0)]), (Limiter::Occupancy, &[("shared", 0)])]);
+    check_larger_fault("apart_and_banks", &[("rounds", 6)], [COALESCED, NO_CONFLICTS]);
+    check_larger_fault("apart_and_banks", &[("ctas", 264), ("reads", 8), ("stride", 8), ("bank", 16)], [NO_CONFLICTS, COALESCED]);
+    check_larger_fault("jacobi", &[("n", 256)], [(Limiter::L1, &[("swap", 0)]), (Limiter::Occupancy, &[("shared", 0)])]);
 }
 
 #[test]
 fn of_two_faults_in_the_code_of_an_h100_the_larger_one_is_named() {
-    larger("paths_and_chain", &[("rounds", 2)], [NO_CHAIN, ONE_PATH]);
-    larger("paths_and_chain", &[("rounds", 1), ("ways", 16), ("each", 16), ("links", 64)], [ONE_PATH, NO_CHAIN]);
-    larger("special_and_paths", &[("rounds", 2)], [(Limiter::Pipe, &[("special", 0)]), ONE_PATH]);
-    larger("late_and_chain", &[], [(Limiter::Barrier, &[("late", 0)]), NO_CHAIN]);
-    larger("code_and_apart", &[], [(Limiter::Fetch, &[("far", 0)]), COALESCED]);
+    check_larger_fault("paths_and_chain", &[("rounds", 2)], [NO_CHAIN, ONE_PATH]);
+    check_larger_fault("paths_and_chain", &[("rounds", 1), ("ways", 16), ("each", 16), ("links", 64)], [ONE_PATH, NO_CHAIN]);
+    check_larger_fault("special_and_paths", &[("rounds", 2)], [(Limiter::Pipe, &[("special", 0)]), ONE_PATH]);
+    check_larger_fault("late_and_chain", &[], [(Limiter::Barrier, &[("late", 0)]), NO_CHAIN]);
+    check_larger_fault("code_and_apart", &[], [(Limiter::Fetch, &[("far", 0)]), COALESCED]);
 }
 
 #[test]
 fn of_two_faults_in_the_launch_on_an_h100_the_larger_one_is_named() {
     let more_registers: Fault = (Limiter::Occupancy, &[(FEW_REGISTERS, 1)]);
-    larger("many_registers", &[("ctas", 264)], [more_registers, NO_BARRIERS]);
-    larger("many_registers", &[("ctas", 264), ("rounds", 2), ("barriers", 32)], [more_registers, NO_BARRIERS]);
-    larger(
+    check_larger_fault("many_registers", &[("ctas", 264)], [more_registers, NO_BARRIERS]);
+    check_larger_fault("many_registers", &[("ctas", 264), ("rounds", 2), ("barriers", 32)], [more_registers, NO_BARRIERS]);
+    check_larger_fault(
         "loads",
         &[("shared", 60_000), ("ctas", 792), ("rounds", 3), ("reads", 1), ("bank", 2)],
         [(Limiter::Occupancy, &[("shared", 4096)]), NO_CONFLICTS],
     );
-    larger(
+    check_larger_fault(
         "loads",
         &[("block", 32), ("ctas", 4224), ("rounds", 8), ("reads", 1), ("bank", 2)],
         [(Limiter::Occupancy, &[("block", 256), ("ctas", 528)]), NO_CONFLICTS],
     );
-    larger(
+    check_larger_fault(
         "loads",
         &[("block", 1024), ("ctas", 265), ("rounds", 4), ("shared", 0), ("barriers", 1)],
         [(Limiter::Tail, &[("ctas", 264)]), NO_BARRIERS],
@@ -96,12 +97,12 @@ fn of_two_faults_in_the_launch_on_an_h100_the_larger_one_is_named() {
 
 #[test]
 fn of_two_faults_in_memory_of_an_h100_the_larger_one_is_named() {
-    larger("stream_and_chain", &[], [(Limiter::Dram, &[("kept", 1024)]), NO_CHAIN]);
-    larger(
+    check_larger_fault("stream_and_chain", &[], [(Limiter::Dram, &[("kept", 1024)]), NO_CHAIN]);
+    check_larger_fault(
         "stream_and_chain",
         &[("size", 1 << 20), ("kept", 1 << 17), ("past", 1), ("ctas", 1056)],
         [(Limiter::Llc, &[("kept", 1024), ("past", 0)]), NO_CHAIN],
     );
-    larger("atomics_and_paths", &[], [(Limiter::Atomics, &[("spread", 1 << 20)]), ONE_PATH]);
-    larger("uneven_and_apart", &[], [(Limiter::Tail, &[("longer", 1)]), COALESCED]);
+    check_larger_fault("atomics_and_paths", &[], [(Limiter::Atomics, &[("spread", 1 << 20)]), ONE_PATH]);
+    check_larger_fault("uneven_and_apart", &[], [(Limiter::Tail, &[("longer", 1)]), COALESCED]);
 }

@@ -1,4 +1,4 @@
-//! What is compared with: generated traces, and the measured figures of other simulators that the program carries.
+//! Reference data: generated traces, and the built-in results of other simulators.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -8,14 +8,14 @@ use std::process::Command;
 use warpshard::trace::{SYNTHETIC_KERNELS, SyntheticKernel};
 use warpshard::{lab::reference::References, validate::Measured};
 
-/// Counts and checksums what is written.
+/// Writer that counts and checksums the bytes.
 #[derive(Default)]
-struct Sum {
+struct ChecksumWriter {
     bytes: u64,
     crc: crc32fast::Hasher,
 }
 
-impl Write for Sum {
+impl Write for ChecksumWriter {
     fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
         self.bytes += text.len() as u64;
         self.crc.update(text);
@@ -33,7 +33,7 @@ fn generated_traces_have_the_bytes_on_record() {
     let mut generated: Vec<String> = SYNTHETIC_KERNELS
         .iter()
         .map(|kernel| {
-            let mut sum = Sum::default();
+            let mut sum = ChecksumWriter::default();
             kernel.write_kernel(&mut sum).unwrap();
             format!("{},{},{:08x},{:08x}", kernel.name, sum.bytes, sum.crc.finalize(), crc32fast::hash(kernel.list().as_bytes()))
         })
@@ -43,7 +43,7 @@ fn generated_traces_have_the_bytes_on_record() {
 }
 
 #[test]
-fn the_other_generator_writes_the_same_bytes_where_it_is_at_hand() {
+fn the_reference_generator_writes_the_same_bytes() {
     let Some(generator) = References::default().recorded("sass/generate.py") else { return };
     let (theirs, ours) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let names = ["atomic_hist", "gather_list", "pchase_dram_64", "ffma_dep_1warp", "stride8"];
@@ -59,7 +59,7 @@ fn the_other_generator_writes_the_same_bytes_where_it_is_at_hand() {
 }
 
 #[test]
-fn a_trace_that_is_there_is_kept_and_one_that_cannot_be_written_leaves_nothing() {
+fn an_existing_trace_is_kept_and_a_failed_write_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let kernel = SyntheticKernel::named("pchase_l2_128").unwrap();
     let path = folder.path().join("trace");
@@ -72,14 +72,14 @@ fn a_trace_that_is_there_is_kept_and_one_that_cannot_be_written_leaves_nothing()
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
-/// The rows of a table as maps from column to cell.
+/// Returns the rows of a table as maps from column to cell.
 fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
     reader.deserialize().map(|row| row.unwrap()).collect()
 }
 
 #[test]
-fn the_built_in_figures_are_those_of_the_references_where_these_are_at_hand() {
+fn the_built_in_figures_equal_the_references() {
     for measured in Measured::ALL {
         let (name, ours) = measured.built_in();
         let Some(path) = References::default().recorded(measured.path()) else { continue };
@@ -93,8 +93,8 @@ fn the_built_in_figures_are_those_of_the_references_where_these_are_at_hand() {
     }
 }
 
-/// Files that may name the folder of recorded traces: the module that looks for it, help, and this test.
-const NAMES_THE_FOLDER: [&str; 3] = ["crates/lab/src/reference/mod.rs", "src/cli/args/shared.rs", "tests/simulation/references.rs"];
+/// Files that may name the folder of recorded traces: the module that finds it, the help text, and this test.
+const ALLOWED_FILES: [&str; 3] = ["crates/lab/src/reference/mod.rs", "src/cli/args/shared.rs", "tests/simulation/references.rs"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -108,13 +108,13 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn one_module_alone_knows_where_recorded_traces_are() {
+fn only_one_module_names_the_folder_of_recorded_traces() {
     let mut files = Vec::new();
     ["src", "crates", "papers/src", "validate/src", "tests", "benches", "examples"]
         .iter()
         .for_each(|folder| sources(Path::new(folder), &mut files));
     assert!(files.len() > 600);
-    let allowed = NAMES_THE_FOLDER.map(Path::new);
+    let allowed = ALLOWED_FILES.map(Path::new);
     let others = files.iter().filter(|file| !allowed.contains(&file.as_path()));
     let wrong: Vec<_> = others.filter(|file| std::fs::read_to_string(file).unwrap().contains("../shared")).collect();
     assert!(wrong.is_empty(), "use `References::default()`, which the gate can hide, instead of a path: {wrong:?}");

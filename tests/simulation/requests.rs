@@ -1,4 +1,4 @@
-//! Typed requests: a request gives the same files as the same options on the command line, and runs in one process do not affect each other.
+//! Typed requests: a request gives the same files as the equivalent command line, and runs in one process are independent.
 
 use std::ffi::OsString;
 use std::thread;
@@ -16,7 +16,7 @@ fn model(name: &str, set: &[(&str, &str)]) -> Request {
     Request { machine: "tiny".into(), workload: Some(Source::Model(name.into())), set, ..Request::default() }
 }
 
-/// What a run simulated, as its result folder has it.
+/// Returns `stats.json` of a run.
 fn stats(request: &Request) -> Result<String, Error> {
     let finished = simulate(catalogue(), request)?;
     let table = finished.tables().into_iter().find(|file| file.name == "stats.json").expect("every run has one");
@@ -24,7 +24,7 @@ fn stats(request: &Request) -> Result<String, Error> {
 }
 
 #[test]
-fn a_request_is_what_the_command_line_asks_for() {
+fn a_request_equals_its_command_line() {
     assert_eq!(command("warpshard run --machine tiny --workload vecadd --set workload.n=64"), model("vecadd", &[("workload.n", "64")]));
     let program = Request {
         workload: Some(Source::Program { file: "programs/saxpy.toml".into(), arch: Some(80) }),
@@ -38,7 +38,7 @@ fn a_request_is_what_the_command_line_asks_for() {
 }
 
 #[test]
-fn runs_at_the_same_time_in_one_process_do_not_see_each_other() {
+fn parallel_runs_in_one_process_are_independent() {
     let requests = [
         model("vecadd", &[("workload.n", "20000")]),
         model("gather", &[("workload.cta_count", "24")]),
@@ -60,7 +60,7 @@ fn runs_at_the_same_time_in_one_process_do_not_see_each_other() {
 }
 
 #[test]
-fn errors_are_types_that_say_how_the_program_ends() {
+fn errors_have_types_and_exit_codes() {
     let exit = |request: &Request| stats(request).unwrap_err().exit() as i32;
     assert!(matches!(stats(&model("vecadd", &[("gpu.smss", "3")])), Err(Error::Machine(_))));
     assert_eq!(exit(&model("vecadd", &[("gpu.smss", "3")])), 3);

@@ -1,4 +1,5 @@
-//! Sampled runs: measuring changes nothing, sampling everything is the whole run, estimates are near the truth, the same for all threads.
+//! Sampled runs: measuring does not change a run, a complete sample equals the full run, and estimates are close to the true values, for
+//! any number of threads.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -67,7 +68,7 @@ fn measuring_changes_nothing_and_spans_and_counters_add_up_to_the_run() {
 }
 
 #[test]
-fn marks_are_read_once_so_many_ctas_have_ended_and_change_nothing() {
+fn marks_are_read_at_their_cta_counts_and_change_nothing() {
     let (machine, workload) = (machine("tiny", &[]), vecadd(65_536));
     let whole = simulate(&machine, &workload, None, 1).outcome;
     let marked = |threads| {
@@ -81,25 +82,25 @@ fn marks_are_read_once_so_many_ctas_have_ended_and_change_nothing() {
     let place = whole.components.iter().flat_map(|c| c.counters.iter().map(|counted| (c.kind, counted.info.name)));
     let done = place.clone().position(|name| name == ("grid", "ctas_done")).unwrap();
     let at: Vec<u64> = measured.marks.iter().map(|mark| mark.values[done]).collect();
-    // A window is 512 cycles, in which a few more end; a number that is never reached is the end.
+    // Marks are read every 512 cycles, in which a few more CTAs end. A mark beyond the last CTA is read at the end.
     assert!((10..20).contains(&at[0]) && (100..120).contains(&at[2]) && at[3] == u64::from(whole.kernels[0].ctas), "{at:?}");
     assert_eq!(measured.marks[3], measured.end);
     assert_eq!(marked(3).measured, result.measured);
 }
 
-/// Leaves lines before the second launch.
-struct Leaves(Vec<UsedLine>);
+/// Leaves these lines in the LLC before the second launch.
+struct LinesLeftInLlc(Vec<UsedLine>);
 
-impl Skipped for Leaves {
+impl Skipped for LinesLeftInLlc {
     fn before(&mut self, kernel: KernelIndex) -> Vec<UsedLine> {
         if kernel == KernelIndex(1) { std::mem::take(&mut self.0) } else { Vec::new() }
     }
 }
 
 #[test]
-fn a_launch_finds_in_the_llc_what_was_left_there() {
+fn a_launch_hits_lines_left_in_the_llc() {
     let machine = machine("tiny", &[("gpu.dispatch.launch_latency", "5000"), ("mem.memcpy_warms_llc", "off"), ("mem.llc.sets", "16")]);
-    // 1024 elements of each of the vectors that the second launch reads.
+    // The first launch touches 1024 elements of each vector of the second launch.
     let (first, second) = (vecadd(1024), vecadd(2048));
     let kernels = vec![first.kernels[0].clone(), second.kernels[0].clone()];
     let commands = vec![Command::Launch(KernelIndex(0)), Command::Launch(KernelIndex(1))];
@@ -123,7 +124,7 @@ fn a_launch_finds_in_the_llc_what_was_left_there() {
         lines.iter().map(|addr| UsedLine { addr: Addr(addr.0 + from), bytes: [u32::MAX; 4], written: SectorMask(written) }).collect()
     };
     let fetched = |left: Vec<UsedLine>, threads| {
-        let measure = Measure { skipped: Some(Box::new(Leaves(left))), ..Measure::default() };
+        let measure = Measure { skipped: Some(Box::new(LinesLeftInLlc(left))), ..Measure::default() };
         let outcome = simulate(&machine, &workload, Some(measure), threads).outcome;
         let sum = |name: &str| -> u64 {
             let all = outcome.components.iter().filter(|c| c.kind == "llc").flat_map(|c| &c.counters);
@@ -133,12 +134,12 @@ fn a_launch_finds_in_the_llc_what_was_left_there() {
     };
     let (without, clean) = (fetched(Vec::new(), 1), fetched(left(0, 0), 1));
     assert!(clean.0 < without.0 && clean.2 < without.2, "{without:?} {clean:?}");
-    // Lines that nothing uses again make room for others.
+    // These lines are not used again and are evicted.
     const FAR: u64 = 1 << 20;
     let (clean, written) = (fetched(left(0, FAR), 1), fetched(left(0xf, FAR), 1));
     assert!(written.1 > clean.1, "what was modified is written back: {clean:?} {written:?}");
     assert_eq!(written, fetched(left(0xf, FAR), 3));
-    // What of a sector was not written is fetched when it is read.
+    // The unwritten part of a sector is fetched when the sector is read.
     let mut in_part = left(0xf, 0);
     in_part.iter_mut().for_each(|line| line.bytes = [0xff; 4]);
     assert!(fetched(in_part, 1).0 > fetched(left(0xf, 0), 1).0);
@@ -174,18 +175,18 @@ fn estimates_of_many_launches_are_near_the_truth_and_instructions_are_exact() {
         all.filter(|counted| counted.info.name == name).map(|counted| counted.value).sum()
     };
     let instructions = (sum(&result, "sm", "warp_instructions"), sum(&whole, "sm", "warp_instructions"));
-    // Counters of each launch and SM are rounded.
+    // Counters are rounded per launch and SM.
     assert!(near(instructions.0, instructions.1, 1e-3), "{instructions:?}");
     assert_eq!(facts.warp_instructions, instructions.1);
     for (kind, name) in [("llc", "accesses"), ("grid", "ctas_done"), ("sm", "active_cycles")] {
         let (ours, truth) = (sum(&result, kind, name), sum(&whole, kind, name));
-        // Counters have no interval of their own.
+        // Counters have no confidence interval.
         assert!(near(ours, truth, 0.1), "{kind}.{name}: {ours} {truth}");
     }
 }
 
 #[test]
-fn of_one_long_launch_parts_are_simulated_at_places_that_follow_from_the_seed() {
+fn one_long_launch_is_simulated_in_parts_chosen_by_the_seed() {
     let (machine, workload) = (machine("tiny", &[]), vecadd(1 << 20));
     let whole = simulate(&machine, &workload, None, 1).outcome;
     let run = |seed, threads| sampled(&machine, &workload, &Options { seed, ..Options::default() }, threads).unwrap().outcome;
@@ -225,7 +226,7 @@ fn parts_of_a_launch_of_a_program_are_near_the_whole() {
 }
 
 #[test]
-fn parts_of_launches_that_follow_each_other_are_near_the_whole_where_a_native_trace_says_what_they_leave() {
+fn parts_of_successive_launches_are_near_the_whole_with_line_facts() {
     let machine = machine("tiny", &[("gpu.dispatch.launch_latency", "5000"), ("mem.llc.sets", "16")]);
     let set = [("n".to_owned(), "65520".to_owned())];
     let program = Program::load(Path::new("programs/rodinia/backprop.toml"), Some(70), &set).unwrap();
@@ -248,7 +249,7 @@ fn parts_of_launches_that_follow_each_other_are_near_the_whole_where_a_native_tr
 }
 
 #[test]
-fn the_same_sample_for_every_number_of_threads_and_another_for_another_seed() {
+fn samples_depend_on_the_seed_and_not_on_the_number_of_threads() {
     let slow = machine("tiny", &[("gpu.dispatch.launch_latency", "5000")]);
     let workload = program("rodinia/gaussian.toml", &[("n", "96")]);
     let run = |seed, threads, caches| {
@@ -263,7 +264,7 @@ fn the_same_sample_for_every_number_of_threads_and_another_for_another_seed() {
 }
 
 #[test]
-fn what_may_run_at_once_is_refused_by_name() {
+fn sampling_refuses_overlapping_launches_by_name() {
     let refused = |machine: &Machine, workload: &Arc<Workload>| match sampled(machine, workload, &Options::default(), 1) {
         Err(SampleError::Unsuited(problem)) => problem,
         other => panic!("{other:?}"),
@@ -287,7 +288,7 @@ fn what_may_run_at_once_is_refused_by_name() {
 }
 
 #[test]
-fn options_that_look_at_a_whole_run_are_refused_by_the_command_line() {
+fn options_of_whole_runs_are_refused_with_sampling() {
     let request = |options: &str| {
         let words: Vec<std::ffi::OsString> =
             format!("warpshard run --sample error=3% {options}").split_whitespace().map(Into::into).collect();

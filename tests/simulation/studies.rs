@@ -1,10 +1,10 @@
-//! The registry: every study refuses the options that it does not take, and uses those that it takes.
+//! The registry of studies: every study refuses the options that it does not support, and uses the others.
 
 use warpshard::lab::request::{Request, StudyOption};
 use warpshard::{catalogue, find_study, studies};
 
-/// A request with one option, whose value is wrong where it can be, and what a message about that value contains.
-fn wrong(option: StudyOption) -> (Request, Option<&'static str>) {
+/// Returns a request with one option, with an invalid value if there is one, and a part of the expected message.
+fn invalid_request(option: StudyOption) -> (Request, Option<&'static str>) {
     let none = || Request { catalogue: catalogue(), ..Request::default() };
     match option {
         StudyOption::Machine => (Request { machine: Some("no-such-machine".into()), ..none() }, Some("no-such-machine")),
@@ -24,10 +24,10 @@ fn wrong(option: StudyOption) -> (Request, Option<&'static str>) {
 }
 
 #[test]
-fn every_study_refuses_what_it_does_not_take_and_reads_what_it_takes() {
+fn every_study_refuses_unsupported_options_and_uses_the_others() {
     for study in studies() {
         for option in StudyOption::ALL {
-            let (request, value) = wrong(option);
+            let (request, value) = invalid_request(option);
             if !study.takes.contains(&option) {
                 let message = study.start(&request).unwrap_err().to_string();
                 let refusal = format!("study `{}` does not take {}: ", study.name, option.flag());
@@ -41,7 +41,7 @@ fn every_study_refuses_what_it_does_not_take_and_reads_what_it_takes() {
 }
 
 #[test]
-fn a_study_refuses_settings_that_it_makes_itself_and_those_of_models_that_it_chooses() {
+fn a_study_refuses_settings_of_its_own_machine_and_models() {
     for study in studies().into_iter().filter(|study| study.takes.contains(&StudyOption::Set)) {
         let message = |key: &str| {
             let set = vec![(key.to_owned(), "1".to_owned())];
@@ -57,7 +57,7 @@ fn a_study_refuses_settings_that_it_makes_itself_and_those_of_models_that_it_cho
 }
 
 #[test]
-fn studies_of_kernels_take_a_policy_and_an_order() {
+fn studies_of_kernels_support_a_policy_and_an_order() {
     for name in ["characterise", "phase-aware", "perf-sat", "onac", "oracle"] {
         let study = find_study(name).unwrap();
         assert!([StudyOption::Policy, StudyOption::Order].iter().all(|option| study.takes.contains(option)), "{name}");

@@ -1,7 +1,7 @@
 //! The suite of programs, executed for three architectures and compared with computations on the host.
 //!
-//! Each check computes the result anew, in double precision where rounding matters, or tests a property that only a right result has.
-//! The CRC-32 of the launch files are those of results that passed these checks.
+//! Each check recomputes the result, in double precision if rounding matters, or tests a property that only a correct result has. The
+//! CRC-32 values in the launch files belong to results that passed these checks.
 
 #![expect(clippy::needless_range_loop, reason = "matrices read better with indices")]
 
@@ -60,7 +60,7 @@ fn mars_computes_what_the_host_does() {
 }
 
 #[test]
-fn the_microbenchmarks_read_what_they_should() {
+fn the_microbenchmarks_compute_the_expected_results() {
     all("micro", &[70, 80, 90], micro::CHECKS);
 }
 
@@ -92,7 +92,7 @@ fn tensor_cores_compute_what_the_host_does() {
 #[test]
 #[should_panic(expected = "element 1")]
 fn a_wrong_result_is_found() {
-    done::close("an example", &[1.0, 2.5], &[1.0, 2.0], 1e-3);
+    done::assert_close("an example", &[1.0, 2.5], &[1.0, 2.0], 1e-3);
 }
 
 #[test]

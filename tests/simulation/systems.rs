@@ -1,10 +1,10 @@
-//! Systems of several GPUs: conservation, copies, events between GPUs, random topologies, and what is refused.
+//! Systems of several GPUs: conservation, copies, events between GPUs, random topologies, and refused settings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use small::{OTHER, copy, in_turn, launches, memory, system};
+use small::{OTHER_KIND, copy, in_turn, launches, memory, system};
 
 use warpshard::chip::{RunError, RunOptions, RunResult, simulate};
 use warpshard::config::{Machine, Override};
@@ -28,7 +28,7 @@ fn sum(outcome: &Outcome, kind: &str, name: &str) -> u64 {
     of_kind.flat_map(|component| &component.counters).filter(|counted| counted.info.name == name).map(|counted| counted.value).sum()
 }
 
-/// Sectors that each SM asked for and that came back, and packets on each link between nodes.
+/// Checks that each SM receives the sectors that it requested, and that the logged packets between nodes match the counters.
 fn check_log(result: &RunResult) {
     let mut open: BTreeMap<String, i64> = BTreeMap::new();
     let mut lanes: BTreeMap<u16, u64> = BTreeMap::new();
@@ -49,7 +49,7 @@ fn check_log(result: &RunResult) {
 }
 
 #[test]
-fn every_request_is_answered_once_wherever_its_memory_lies() {
+fn every_request_has_one_reply_for_any_memory_placement() {
     let gather = built_in("gather", &[("cta_count", "32"), ("table", "16384"), ("rounds", "2")]);
     let reduce = built_in("reduce", &[("cta_count", "24")]);
     for memory in ["interleaved", "first-touch"] {
@@ -62,7 +62,7 @@ fn every_request_is_answered_once_wherever_its_memory_lies() {
                 assert_eq!(outcome.ended_by, EndedBy::Completed);
                 check_log(&result);
                 assert!(sum(outcome, "hub", "remote_reads") > 0, "{memory}, {topology}");
-                assert_eq!(sum(outcome, "hub", "remote_sectors"), sum(outcome, "hub", "served_sectors") + own_answers(&result));
+                assert_eq!(sum(outcome, "hub", "remote_sectors"), sum(outcome, "hub", "served_sectors") + locally_held_sectors(&result));
                 let (ctas, done): (u32, u32) =
                     outcome.kernels.iter().map(|k| (k.ctas, k.ctas_done)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
                 assert_eq!((ctas, done), (workload.kernels[0].info.ctas(), ctas));
@@ -71,8 +71,8 @@ fn every_request_is_answered_once_wherever_its_memory_lies() {
     }
 }
 
-/// Sectors that SMs asked their hub for and that their own GPU has: with pages whose homes they did not know.
-fn own_answers(result: &RunResult) -> u64 {
+/// Returns the sectors that SMs requested through their hub but that their own GPU holds, because the pages' homes were unknown.
+fn locally_held_sectors(result: &RunResult) -> u64 {
     let mut sectors = 0;
     for sent in &result.log.sent {
         let (from, to) = result.link_names[sent.link.index()].split_once(" -> ").unwrap();
@@ -87,7 +87,7 @@ fn own_answers(result: &RunResult) -> u64 {
 }
 
 #[test]
-fn a_system_executes_what_one_gpu_does() {
+fn a_system_executes_the_instructions_of_one_gpu() {
     let gather = built_in("gather", &[("cta_count", "32"), ("table", "16384"), ("rounds", "2")]);
     let alone = run(&warpshard::catalogue().machine("tiny", &[]).unwrap().machine, &gather).outcome;
     for launch in ["bound", "spread"] {
@@ -112,11 +112,11 @@ fn a_gpu_that_shares_nothing_runs_as_if_it_were_alone() {
 }
 
 #[test]
-fn gpus_of_two_kinds_answer_every_request_and_share_ctas_by_their_sms() {
+fn gpus_of_two_kinds_reply_to_every_request_and_share_ctas_by_sms() {
     let gather = built_in("gather", &[("cta_count", "36"), ("table", "16384"), ("rounds", "2")]);
     let alone = run(&warpshard::catalogue().machine("tiny", &[]).unwrap().machine, &gather).outcome;
     for memory in ["interleaved", "first-touch"] {
-        let settings = [&OTHER[..], &[("system.launch", "spread"), ("system.memory", memory)]].concat();
+        let settings = [&OTHER_KIND[..], &[("system.launch", "spread"), ("system.memory", memory)]].concat();
         let result = run(&system("4", &settings), &gather);
         check_log(&result);
         let outcome = &result.outcome;
@@ -131,48 +131,49 @@ fn gpus_of_two_kinds_answer_every_request_and_share_ctas_by_their_sms() {
         let issued: Vec<u64> = (0..4).map(|gpu| totals(gpu, "sm", "warp_instructions")).collect();
         assert_eq!(issued, [2 * issued[1], issued[1], 2 * issued[1], issued[1]], "{memory}: as many as CTAs");
         let cycles: Vec<u64> = (0..4).map(|gpu| totals(gpu, "sm", "cycles")).collect();
-        // Four SMs at 1000 MHz, two at 750 MHz, up to the cut that ends the run.
+        // Four SMs run at 1000 MHz and two at 750 MHz, until the cut that ends the run.
         assert_eq!((cycles[0], cycles[1]), (4 * outcome.counted_until, 2 * (3 * outcome.counted_until).div_ceil(4)), "{memory}");
     }
 }
 
 #[test]
-fn a_kernel_runs_on_a_gpu_of_another_kind_as_it_does_on_such_a_gpu_alone() {
+fn a_kernel_runs_the_same_on_a_gpu_of_another_kind_as_on_that_gpu_alone() {
     let reduce = built_in("reduce", &[("cta_count", "30")]);
-    let own: Vec<Override> = OTHER[1..].iter().map(|(key, value)| Override::new(key.replace("system.kinds.other.", ""), *value)).collect();
+    let own: Vec<Override> =
+        OTHER_KIND[1..].iter().map(|(key, value)| Override::new(key.replace("system.kinds.other.", ""), *value)).collect();
     let cold = Override::new("mem.memcpy_warms_llc", "off");
     let alone = run(&warpshard::catalogue().machine("tiny", &[own, vec![cold]].concat()).unwrap().machine, &reduce).outcome;
     let mut there = (*reduce).clone();
     there.kernels[0].info.gpu = Some(warpshard::base::GpuId(3));
     there.homes = vec![(0..u64::MAX, warpshard::base::GpuId(3))];
-    let settings = [&OTHER[..], &[("mem.memcpy_warms_llc", "off")]].concat();
+    let settings = [&OTHER_KIND[..], &[("mem.memcpy_warms_llc", "off")]].concat();
     let outcome = run(&system("4", &settings), &Arc::new(there)).outcome;
     assert_eq!((sum(&outcome, "hub", "remote_reads"), sum(&outcome, "dram", "reads")), (0, sum(&alone, "dram", "reads")));
     let times = |outcome: &Outcome| [outcome.kernels[0].started, outcome.kernels[0].ended].map(Option::unwrap);
-    // Cycles of the run are those of GPU 0, of 1000 MHz, and those of the machine alone are of 750 MHz.
+    // The system counts cycles of GPU 0 at 1000 MHz; the single machine counts cycles at 750 MHz.
     assert_eq!(times(&outcome), times(&alone).map(|cycle| cycle * 4 / 3));
     assert_eq!(outcome.cycles, alone.cycles * 4 / 3);
 }
 
 #[test]
-fn controllers_want_sms_of_one_kind_and_recording_wants_gpus_of_one_kind() {
+fn controllers_need_sms_of_one_kind_and_recording_needs_gpus_of_one_kind() {
     let gather = built_in("gather", &[("cta_count", "4")]);
     let refused = |machine: &Machine, options| match simulate(machine, &gather, options) {
         Err(RunError::Config(text)) => text,
         other => panic!("{other:?}"),
     };
-    let machine = system("4", &OTHER);
+    let machine = system("4", &OTHER_KIND);
     let row = warpshard::catalogue().policies().find("static_limit").unwrap();
     let policy = (row.build)(toml::from_str("ctas = 1").unwrap()).unwrap();
     let error = refused(&machine, RunOptions { controllers: vec![policy], ..RunOptions::default() });
     assert!(error.starts_with("controller `static_limit`: the GPUs of kind `other` have SMs, a sharing or a core clock unlike"), "{error}");
     let recording =
         Some(warpshard::stats::activity::Recording { sms: Default::default(), partitions: Default::default(), from: 0, most: 1 });
-    assert!(refused(&machine, RunOptions { recording, ..RunOptions::default() }).contains("where all GPUs are of one kind"));
+    assert!(refused(&machine, RunOptions { recording, ..RunOptions::default() }).contains("only if all GPUs are of one kind"));
 }
 
 #[test]
-fn a_kernel_waits_for_the_end_of_one_on_another_gpu_as_long_as_the_message_takes() {
+fn a_wait_for_a_kernel_on_another_gpu_takes_the_message_latency() {
     let reduce = built_in("reduce", &[("cta_count", "8")]);
     let on = |gpu, after: &[u32]| {
         let mut kernel = reduce.kernels[0].clone();
@@ -184,8 +185,8 @@ fn a_kernel_waits_for_the_end_of_one_on_another_gpu_as_long_as_the_message_takes
         let outcome = run(&system("2", &[("system.peer.latency_ns", nanoseconds)]), &launches(2, vec![on(0, &[]), on(1, &[0])])).outcome;
         outcome.kernels[1].launched.unwrap() - outcome.kernels[0].ended.unwrap()
     };
-    // 9 cycles to the grid scheduler; 39 to the hub, a cycle in it, a cycle for the header, the link, and 9 to the other grid scheduler. A
-    // launch counts from one latency before the scheduler hears of its cause.
+    // The path takes 9 cycles to the grid scheduler, 39 to the hub, one in the hub, one for the header, the link, and 9 to the other grid
+    // scheduler. A launch counts from one latency before its cause reaches the scheduler.
     assert_eq!((launched("20"), launched("300")), (39 + 1 + 1 + 20 + 9, 39 + 1 + 1 + 300 + 9));
 }
 
@@ -226,7 +227,7 @@ proptest! {
         seed in 0u32..1000,
         first_touch in any::<bool>(),
     ) {
-        // A random tree, so that every GPU has a way to every other, and further links, some to switches.
+        // A random tree connects all GPUs; further random links are added, some to switches.
         let mut links: Vec<String> = (1..gpus).map(|gpu| format!("\"gpu{gpu}-gpu{}\"", (seed / gpu) % gpu)).collect();
         for (a, b, count) in extra {
             let b = if b < gpus { format!("gpu{b}") } else { format!("switch{}", b - gpus) };
@@ -262,7 +263,7 @@ fn refused(settings: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn systems_that_cannot_be_are_refused_with_the_reason() {
+fn invalid_systems_are_refused_with_the_reason() {
     let cases = [
         (vec![("system.peer.links", "[\"gpu0-gpu0\"]")], "leads from gpu0 to itself"),
         (vec![("system.peer.links", "[\"gpu0-gpu2\"]")], "ends at gpu2, but the system has 2 GPUs, counted from 0"),
@@ -295,7 +296,7 @@ fn systems_that_cannot_be_are_refused_with_the_reason() {
 }
 
 #[test]
-fn workloads_that_name_gpus_that_are_not_there_are_refused() {
+fn workloads_with_missing_gpus_are_refused() {
     let error = |machine: &Machine, workload| match simulate(machine, &workload, RunOptions::default()) {
         Err(RunError::Config(text)) => text,
         other => panic!("{other:?}"),

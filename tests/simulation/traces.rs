@@ -1,4 +1,4 @@
-//! The trace front end against real traces, the reference's counts, and broken files.
+//! The trace front end on real traces, compared with the reference's counts, and on broken files.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use warpshard::workload::{
 
 use crate::common::shared;
 
-/// The names of the folders in `folder`, sorted.
+/// Returns the names of the folders in `folder`, sorted.
 fn folders(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     let mut names: Vec<String> = entries.filter(|e| e.path().is_dir()).map(|e| e.file_name().into_string().unwrap()).collect();
@@ -21,7 +21,7 @@ fn folders(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Warp and thread instructions of a trace by the reference's results on one configuration.
+/// Returns the warp and thread instructions of a trace in the reference's results.
 fn reference_row(trace: &str) -> Option<(u64, u64)> {
     let results = warpshard::validate::accel_sim_results(&References::default(), "SM7_QV100").unwrap();
     let row = results.rows.into_iter().find(|row| row.trace == trace)?;
@@ -60,7 +60,7 @@ fn every_real_trace_loads() {
     }
 }
 
-/// Everything an SM would see of a workload: per kernel its needs, per CTA and warp each instruction with its addresses.
+/// Returns everything that an SM sees of a workload: each kernel's resources, and each warp's instructions with their addresses.
 fn executed(workload: &Workload) -> Vec<(KernelInfo, Vec<Vec<Vec<Executed>>>)> {
     let kernel = |kernel: &Kernel| {
         let ctas = (0..kernel.info.ctas()).map(|cta| cta_executed(&kernel.source.cta(CtaIndex(cta)))).collect();
@@ -86,7 +86,7 @@ fn cta_executed(program: &CtaProgram) -> Vec<Vec<Executed>> {
     program.warps.iter().map(warp).collect()
 }
 
-/// Options under which everything is decoded on demand.
+/// Returns options with which all CTAs are decoded on demand.
 fn streaming(threads: usize, window_bytes: usize, chunk_bytes: usize) -> TraceOptions {
     TraceOptions { threads, window_bytes, chunk_bytes, eager_bytes: 0, ..TraceOptions::default() }
 }
@@ -107,7 +107,7 @@ fn programs_do_not_depend_on_window_chunk_or_threads() {
 }
 
 #[test]
-fn ctas_may_be_asked_for_out_of_order_and_again() {
+fn ctas_can_be_requested_out_of_order_and_repeatedly() {
     let Some(folder) = shared("sass") else { return };
     let path = folder.join("pytorch-pow-f32-hdrfix");
     let whole = executed(&load(&path, &TraceOptions::default()).unwrap());
@@ -121,7 +121,7 @@ fn ctas_may_be_asked_for_out_of_order_and_again() {
 
 #[test]
 fn equal_warps_share_their_memory() {
-    let text = small(2, 3);
+    let text = small_kernel(2, 3);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kernel-1.traceg");
     std::fs::write(&path, text).unwrap();
@@ -133,8 +133,8 @@ fn equal_warps_share_their_memory() {
     assert!(!first.warps[0].is_empty());
 }
 
-/// A kernel of `ctas` CTAs with `warps` equal warps, written by hand.
-fn small(ctas: u32, warps: u32) -> String {
+/// Returns a hand-written kernel of `ctas` CTAs with `warps` equal warps.
+fn small_kernel(ctas: u32, warps: u32) -> String {
     let mut text = format!(
         "-kernel name = small\n-kernel id = 7\n-grid dim = ({ctas},1,1)\n-block dim = ({},1,1)\n-shmem = 64\n-nregs = 16\n\
          -binary version = 80\n-cuda stream id = 3\n-shmem base_addr = 0x00007f0000000000\n\
@@ -162,7 +162,7 @@ fn small(ctas: u32, warps: u32) -> String {
     text
 }
 
-/// Loads a text as a single kernel file, under `options`.
+/// Loads a text as a single kernel file with `options`.
 fn load_text(text: &str, options: &TraceOptions) -> Result<Workload, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kernel-1.traceg");
@@ -173,7 +173,7 @@ fn load_text(text: &str, options: &TraceOptions) -> Result<Workload, String> {
 
 #[test]
 fn each_line_means_what_the_grammar_says() {
-    let workload = load_text(&small(1, 1), &TraceOptions::default()).unwrap();
+    let workload = load_text(&small_kernel(1, 1), &TraceOptions::default()).unwrap();
     let info = &workload.kernels[0].info;
     assert_eq!((info.name.as_str(), info.id, info.stream, info.registers), ("small", 7, StreamId(3), 16));
     assert_eq!((info.shared_base, info.local_base), (Addr(0x7f00_0000_0000), Addr(0x7f00_0200_0000)));
@@ -182,7 +182,7 @@ fn each_line_means_what_the_grammar_says() {
     let classes: Vec<OpClass> = warp.iter().map(|(inst, ..)| inst.class).collect();
     use OpClass::{Alu, Exit, Load, Store};
     assert_eq!(classes, [Alu, Load, Load, Load, Alu, Alu, Store, Store, Store, Exit]);
-    // Mode 2 has one difference for each lane after the first; the number after them is the immediate.
+    // Mode 2 has one difference per lane after the first; the next number is the immediate.
     assert_eq!(warp[1].3, [0x100, 0x108, 0x110, 0x120]);
     assert_eq!(warp[1].0.mem.unwrap().cache, CachePolicy::Global);
     assert_eq!(warp[1].0.mem.unwrap().width, 8);
@@ -192,14 +192,14 @@ fn each_line_means_what_the_grammar_says() {
     assert!(warp[6].3.is_empty());
     assert_eq!(warp[7].0.mem.unwrap().kind, MemKind::Reduction);
     assert_eq!(warp[7].3, [0x2000; 32]);
-    // Lanes with a gap: one step per active lane.
+    // For lanes with gaps, each active lane adds one step.
     assert_eq!((warp[8].0.mem.unwrap().space, warp[8].3.as_slice()), (MemSpace::Shared, &[0x10, 0x14][..]));
     let notes: Vec<&str> = workload.notes.iter().map(|(note, _)| note.as_str()).collect();
     assert_eq!(
         notes,
         [
-            "base and stride written for lanes with gaps: taken as one step per active lane",
-            "LDGSTS: a copy is complete when its data come, its writes take no cycle of shared memory",
+            "base and stride written for lanes with gaps: treated as one step per active lane",
+            "LDGSTS: a copy completes when its data arrive; its writes take no shared-memory cycles",
         ]
     );
 }
@@ -207,13 +207,13 @@ fn each_line_means_what_the_grammar_says() {
 #[test]
 fn accesses_keep_their_addresses_whether_their_differences_repeat_or_not() {
     let (rows, columns, steps) = (vec![16; 31], vec![4096; 31], (0..31).map(|i| i * 7 % 5 - 2).collect::<Vec<i64>>());
-    // The same three times and more, others in between, and a change back to what came first.
+    // One list of differences occurs more than three times in a row, then others, and later the first again.
     let chosen = [&rows, &rows, &rows, &rows, &steps, &steps, &steps, &columns, &steps, &rows, &rows, &rows, &steps];
     let base = |round: usize| 0x7f00_0000_0000 + 0x1_0000 * round as u64;
     let (mut lines, mut expected) = (String::new(), Vec::new());
     for (round, differences) in chosen.iter().enumerate() {
         let written: Vec<String> = differences.iter().map(i64::to_string).collect();
-        // In one line the last lanes are missing, in another the number after the differences differs.
+        // One line lacks the last lanes, and another has a different immediate.
         let (mask, count, immediate) = match round {
             2 => ("0000ffff", 15, 0),
             10 => ("ffffffff", 31, 8),
@@ -228,7 +228,7 @@ fn accesses_keep_their_addresses_whether_their_differences_repeat_or_not() {
         });
         expected.push([base(round)].into_iter().chain(others).collect::<Vec<u64>>());
     }
-    let text = small(1, 1);
+    let text = small_kernel(1, 1);
     let (head, _) = text.split_once("insts = 10").unwrap();
     let text = format!("{head}insts = {}\n{lines}0090 ffffffff 0 EXIT 0 0 0 \n\n#END_TB\n\n", 2 * chosen.len() + 1);
     let workload = load_text(&text, &TraceOptions::default()).unwrap();
@@ -239,11 +239,11 @@ fn accesses_keep_their_addresses_whether_their_differences_repeat_or_not() {
 
 #[test]
 fn compressed_files_hold_the_same_programs() {
-    let text = small(3, 2);
+    let text = small_kernel(3, 2);
     let plain = executed(&load_text(&text, &TraceOptions::default()).unwrap());
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("kernelslist.g");
-    // The list says kernel-1.traceg, and only the compressed file is there.
+    // The list names kernel-1.traceg, but only the compressed file exists.
     std::fs::write(&list, "MemcpyHtoD,0x100,64\nkernel-1.traceg\nsome other line\n").unwrap();
     for suffix in ["xz", "gz", "zst"] {
         let path = folder.path().join(format!("kernel-1.traceg.{suffix}"));
@@ -268,7 +268,7 @@ fn compressed_files_hold_the_same_programs() {
             assert_eq!(workload.commands.len(), 2);
             assert!(workload.notes[0].0.starts_with("lines of the kernel list"));
         }
-        // Half of a compressed file is an error and never a short trace.
+        // A truncated compressed file is an error and not a shorter trace.
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
         let error = load(folder.path(), &TraceOptions::default()).unwrap_err();
@@ -278,8 +278,8 @@ fn compressed_files_hold_the_same_programs() {
 }
 
 #[test]
-fn a_written_kernel_reads_back_as_it_was() {
-    let workload = load_text(&small(3, 2).replace(" 0 0 2 \n", " 0 0 0 \n"), &TraceOptions::default()).unwrap();
+fn a_written_kernel_reads_back_unchanged() {
+    let workload = load_text(&small_kernel(3, 2).replace(" 0 0 2 \n", " 0 0 0 \n"), &TraceOptions::default()).unwrap();
     let kernel = &workload.kernels[0];
     let before = executed(&workload);
     let code = kernel.source.cta(CtaIndex(0)).code.to_vec();
@@ -308,14 +308,14 @@ fn a_written_kernel_reads_back_as_it_was() {
 
 #[test]
 fn a_missing_final_newline_is_accepted() {
-    let text = small(2, 1);
+    let text = small_kernel(2, 1);
     let workload = load_text(text.trim_end(), &TraceOptions::default()).unwrap();
     assert_eq!(executed(&workload), executed(&load_text(&text, &TraceOptions::default()).unwrap()));
 }
 
 #[test]
 fn a_failure_later_in_the_stream_is_reported_when_its_cta_is_requested() {
-    let text = small(4, 1);
+    let text = small_kernel(4, 1);
     let (head, tail) = text.split_at(text.find("thread block = 2").unwrap());
     let broken = format!("{head}{}", tail.replacen("R9 LDG.E 1", "R9 LDG.E x", 1));
     let folder = tempfile::tempdir().unwrap();
@@ -336,7 +336,7 @@ fn a_failure_later_in_the_stream_is_reported_when_its_cta_is_requested() {
 
 #[test]
 fn notes_of_later_decoding_are_found_too() {
-    let text = small(3, 2).replace("0 EXIT", "0 FOO.BAR");
+    let text = small_kernel(3, 2).replace("0 EXIT", "0 FOO.BAR");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("kernel-1.traceg");
     std::fs::write(&path, text).unwrap();
@@ -345,7 +345,7 @@ fn notes_of_later_decoding_are_found_too() {
     assert_eq!(workload.notes, []);
     executed(&workload);
     let counts: Vec<u64> = workload.all_notes().iter().map(|&(_, times)| times).collect();
-    // Gaps, LDGSTS and FOO, once in each of six warps.
+    // Each of the three notes (gaps, LDGSTS, FOO) occurs once per warp in six warps.
     assert_eq!(counts, [6, 6, 6]);
     assert!(options.clock.seconds() > 0.0);
 }

@@ -1,4 +1,4 @@
-//! Broken traces: what is refused, what is accepted with a note, and in which words.
+//! Broken traces: refused files and their messages, and files that are accepted with a note.
 
 use std::path::{Path, PathBuf};
 
@@ -10,19 +10,19 @@ use crate::common::shared;
 
 const LENIENT: fn() -> TraceOptions = || TraceOptions { lenient: true, ..TraceOptions::default() };
 
-/// A folder of the shared broken traces, where they are.
-fn broken(name: &str) -> Option<PathBuf> {
+/// Returns a folder of the shared broken traces, if they are available.
+fn broken_reference_trace(name: &str) -> Option<PathBuf> {
     shared(&format!("sass-broken/{name}"))
 }
 
-/// The message of refusing `path`, with paths relative to it; load and check agree on it.
+/// Returns the message with which both load and check refuse `path`; paths in it are relative.
 fn refusal(path: &Path, options: &TraceOptions) -> String {
     let error = load(path, options).expect_err("a refusal").to_string();
     assert_eq!(check(path, options).expect_err("a refusal").to_string(), error);
     error.replace(&format!("{}/", path.display()), "")
 }
 
-/// A trace in a folder of its own; files are names and contents.
+/// Writes a trace of files, given by name and content, into a new folder.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -31,7 +31,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-/// The refusal of one kernel's text.
+/// Returns the message with which a kernel's text is refused.
 fn refused(text: &str) -> String {
     let folder = folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg", text)]);
     refusal(folder.path(), &TraceOptions::default())
@@ -59,21 +59,21 @@ insts = 1
 #END_TB
 ";
 
-fn whole() -> String {
+fn complete_trace() -> String {
     format!("{HEADER}{CTA}{CTA}")
 }
 
 #[test]
-fn every_broken_reference_trace_is_refused_in_words_that_help() {
-    let Some(all) = broken("") else { return };
+fn every_broken_reference_trace_is_refused_with_a_helpful_message() {
+    let Some(all) = broken_reference_trace("") else { return };
     let mut seen = 0;
     for (name, message) in MESSAGES {
-        let Some(path) = broken(name) else { return };
+        let Some(path) = broken_reference_trace(name) else { return };
         assert_eq!(refusal(&path, &TraceOptions::default()), *message, "{name}");
         seen += 1;
     }
-    // The one that is accepted.
-    let path = broken("memcpy-four-fields").unwrap();
+    // This one trace is accepted with a note.
+    let path = broken_reference_trace("memcpy-four-fields").unwrap();
     let workload = load(&path, &TraceOptions::default()).unwrap();
     assert_eq!(workload.notes, [("MemcpyHtoD lines with more than three fields: the further fields were ignored".to_string(), 1)]);
     assert_eq!(workload.commands.len(), 2);
@@ -104,7 +104,7 @@ const MESSAGES: &[(&str, &str)] = &[
     ),
     (
         "header-rubbish",
-        "error: kernel-1.traceg:6: the registers per thread exceed any machine
+        "error: kernel-1.traceg:6: the registers per thread exceed the limit of every machine
   found: `-nregs = 21955`
   expected: at most 255
   help: write the number the compiler reports, or pass --lenient to take the highest register used
@@ -122,7 +122,7 @@ error: kernel-1.traceg:7: no opcode table has this binary version
     ),
     (
         "missing-kernel",
-        "error: kernelslist.g:2: the kernel's file is not there
+        "error: kernelslist.g:2: the kernel's file does not exist
   found: `kernel-7.traceg`
   expected: kernel-7.traceg, plain or with .xz, .gz or .zst
   help: copy the whole folder of the trace, or correct the line",
@@ -157,7 +157,7 @@ error: kernel-1.traceg:7: no opcode table has this binary version
     ),
     (
         "wrong-count",
-        "error: kernel-1.traceg:59: a warp lists fewer instructions than it promises
+        "error: kernel-1.traceg:59: a warp lists fewer instructions than it declares
   found: 33 instructions in cta 0, warp 0
   expected: 34, by the line `insts = 34`
   help: the file is damaged: trace or copy it again",
@@ -165,8 +165,8 @@ error: kernel-1.traceg:7: no opcode table has this binary version
 ];
 
 #[test]
-fn leniency_guesses_the_isa_and_the_registers_and_says_so() {
-    let Some(path) = broken("header-rubbish") else { return };
+fn leniency_guesses_the_isa_and_the_registers_with_a_note() {
+    let Some(path) = broken_reference_trace("header-rubbish") else { return };
     let workload = load(&path, &LENIENT()).unwrap();
     assert_eq!(workload.kernels[0].info.registers, 18);
     let notes: Vec<&str> = workload.notes.iter().map(|(note, _)| note.as_str()).collect();
@@ -181,11 +181,11 @@ fn leniency_guesses_the_isa_and_the_registers_and_says_so() {
 
 #[test]
 fn leniency_counts_unknown_opcodes_and_runs_them_as_alu_operations() {
-    let Some(path) = broken("unknown-opcode") else { return };
+    let Some(path) = broken_reference_trace("unknown-opcode") else { return };
     let workload = load(&path, &LENIENT()).unwrap();
     let note = "the opcode FROBNICATE is unknown in binary version 70 and runs as an ALU operation".to_string();
     assert_eq!(workload.notes, [(note, 1)]);
-    // Every execution counts, here one of each of the four warps.
+    // Every execution counts; here each of the four warps executes one.
     let text = format!("{HEADER}{CTA}{CTA}").replace("0 EXIT", "0 FOO.BAR");
     let folder = folder(&[("kernel-1.traceg", &text)]);
     let report = check(&folder.path().join("kernel-1.traceg"), &LENIENT()).unwrap();
@@ -195,14 +195,14 @@ fn leniency_counts_unknown_opcodes_and_runs_them_as_alu_operations() {
 #[test]
 fn leniency_does_not_guess_instructions() {
     for name in ["bad-address", "cut-in-warp", "mask-without-addresses", "wrong-count", "too-big-cta", "empty", "not-a-trace"] {
-        let Some(path) = broken(name) else { return };
+        let Some(path) = broken_reference_trace(name) else { return };
         load(&path, &LENIENT()).expect_err(name);
     }
 }
 
 #[test]
 fn a_whole_trace_is_accepted() {
-    let folder = folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg", &whole())]);
+    let folder = folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg", &complete_trace())]);
     let report = check(folder.path(), &TraceOptions::default()).unwrap();
     assert_eq!((report.ctas(), report.warp_instructions(), report.notes.len()), (2, 6, 0));
 }
@@ -211,56 +211,56 @@ fn a_whole_trace_is_accepted() {
 fn contradictions_between_header_and_body_are_refused() {
     let cases: [(String, &str); 8] = [
         (
-            whole().replace("(2,1,1)", "(3,1,1)"),
+            complete_trace().replace("(2,1,1)", "(3,1,1)"),
             "error: kernel-1.traceg:29: the file has fewer CTAs than its grid
   found: 2 CTAs
   expected: 3, as `-grid dim = (3,1,1)` says
   help: the tracer was stopped or the copy is incomplete: trace or copy it again",
         ),
         (
-            whole().replace("(2,1,1)", "(1,1,1)"),
-            "error: kernel-1.traceg:20: the file goes on after the last CTA of the grid
+            complete_trace().replace("(2,1,1)", "(1,1,1)"),
+            "error: kernel-1.traceg:20: the file continues after the last CTA of the grid
   found: `#BEGIN_TB`
   expected: the end of the file, as `-grid dim = (1,1,1)` says
   help: the header's grid dim or the file is wrong: trace the kernel again",
         ),
         (
-            whole().replace("(64,1,1)", "(32,1,1)"),
+            complete_trace().replace("(64,1,1)", "(32,1,1)"),
             "error: kernel-1.traceg:16: the warp lies outside of its block
   found: warp 1 in cta 0
   expected: a number below 1, the warps of a block by the header
   help: the header's block dim or the file is wrong: trace the kernel again",
         ),
         (
-            whole().replacen("warp = 1", "warp = 0", 1),
+            complete_trace().replacen("warp = 1", "warp = 0", 1),
             "error: kernel-1.traceg:16: the warp is listed twice
   found: warp 0 in cta 0
   expected: each warp once
   help: the header's block dim or the file is wrong: trace the kernel again",
         ),
         (
-            whole().replacen("insts = 2", "insts = 1", 1),
-            "error: kernel-1.traceg:15: a warp lists more instructions than it promises
+            complete_trace().replacen("insts = 2", "insts = 1", 1),
+            "error: kernel-1.traceg:15: a warp lists more instructions than it declares
   found: `0010 ffffffff 0 EXIT 0 0` in cta 0
   expected: `warp = N` or `#END_TB`
   help: the file is damaged: trace or copy it again",
         ),
         (
-            whole().trim_end().trim_end_matches("#END_TB").to_string(),
+            complete_trace().trim_end().trim_end_matches("#END_TB").to_string(),
             "error: kernel-1.traceg:28: the file ends inside a CTA
   found: the end of the file in cta 1, after the warps that it lists
   expected: all instructions of the warp, and `#END_TB`
   help: the tracer was stopped or the copy is incomplete: trace or copy it again",
         ),
         (
-            whole().replace("-nregs = 16", "-nregs = 256"),
-            "error: kernel-1.traceg:6: the registers per thread exceed any machine
+            complete_trace().replace("-nregs = 16", "-nregs = 256"),
+            "error: kernel-1.traceg:6: the registers per thread exceed the limit of every machine
   found: `-nregs = 256`
   expected: at most 255
   help: write the number the compiler reports, or pass --lenient to take the highest register used",
         ),
         (
-            whole().replace("-nregs = 16\n", "").replace("(64,1,1)", "(64;1)"),
+            complete_trace().replace("-nregs = 16\n", "").replace("(64,1,1)", "(64;1)"),
             "error: kernel-1.traceg:4: the value of `-block dim` cannot be read
   found: `(64;1)`
   expected: three numbers, as in (8,1,1)
@@ -329,7 +329,7 @@ fn instructions_that_cannot_be_read_are_refused() {
         ),
     ];
     for (from, to, message) in cases {
-        assert_eq!(refused(&whole().replacen(from, to, 1)), message);
+        assert_eq!(refused(&complete_trace().replacen(from, to, 1)), message);
     }
 }
 
@@ -347,7 +347,7 @@ fn lists_without_kernels_and_folders_without_lists_are_refused() {
     let message = refusal(none.path(), &TraceOptions::default()).replace(&none.path().display().to_string(), "FOLDER");
     assert_eq!(
         message,
-        "error: FOLDER: the folder holds no kernel list
+        "error: FOLDER: the folder contains no kernel list
   found: a folder without `kernelslist.g`
   expected: `kernelslist.g`, as the tracer's post-traces-processing tool writes it
   help: give the folder of the list, the list itself or one .traceg file"
@@ -370,10 +370,10 @@ fn lists_without_kernels_and_folders_without_lists_are_refused() {
     );
 }
 
-/// A list of more kernels than can be numbered is refused by its length, before any of their files is looked for.
+/// A list with too many kernels or copies is refused by its length, before its files are opened.
 #[test]
 fn a_list_of_two_million_kernels_or_copies_is_refused_at_once() {
-    let folder = folder(&[("kernel-1.traceg", &whole())]);
+    let folder = folder(&[("kernel-1.traceg", &complete_trace())]);
     let list = folder.path().join("kernelslist.g");
     std::fs::write(&list, "kernel-missing.traceg\n".repeat(2_000_000)).unwrap();
     let message = refusal(folder.path(), &TraceOptions::default());
@@ -381,14 +381,14 @@ fn a_list_of_two_million_kernels_or_copies_is_refused_at_once() {
     std::fs::write(&list, "MemcpyHtoD,0x100,32\n".repeat(2_000_000) + "kernel-1.traceg\n").unwrap();
     let message = refusal(folder.path(), &TraceOptions::default());
     assert!(message.contains("found: 2000000 copies\n  expected: at most 1048576"), "{message}");
-    // The largest list that is taken.
+    // The largest accepted list.
     std::fs::write(&list, "MemcpyHtoD,0x100,32\n".repeat(1 << 20) + "kernel-1.traceg\n").unwrap();
     assert_eq!(load(folder.path(), &TraceOptions::default()).unwrap().commands.len(), (1 << 20) + 1);
 }
 
-/// Text that goes on without `#END_TB` is read no further than its warps promise; compressed, it would fill the memory.
+/// A CTA without `#END_TB` is read only up to its declared number of instructions; a compressed one could otherwise fill the memory.
 #[test]
-fn a_cta_that_does_not_end_is_refused_where_its_promise_ends() {
+fn a_cta_without_an_end_is_refused_at_its_declared_length() {
     let begun = format!("{HEADER}#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\ninsts = 2\n");
     let line = "0000 ffffffff 1 R1 MOV 1 R2 0 \n";
     let endless: [(&str, String, &str); 4] = [
@@ -405,7 +405,7 @@ fn a_cta_that_does_not_end_is_refused_where_its_promise_ends() {
         std::fs::write(folder.path().join("kernelslist.g"), "kernel-1.traceg\n").unwrap();
         let options = TraceOptions { chunk_bytes: 1 << 16, ..TraceOptions::default() };
         let message = refusal(folder.path(), &options);
-        assert!(message.contains("a CTA goes on after what it promises") && message.contains(found), "{name}: {message}");
+        assert!(message.contains("a CTA is longer than it declares") && message.contains(found), "{name}: {message}");
     }
 }
 
@@ -414,7 +414,7 @@ fn control_characters_are_shown_as_escapes_in_messages_and_notes() {
     let named = folder(&[("kernelslist.g", "kernel-\u{1b}[2J.traceg\n")]);
     let message = refusal(named.path(), &TraceOptions::default());
     assert!(message.contains("found: `kernel-\\u{1b}[2J.traceg`"), "{message}");
-    let text = whole().replace("-kernel id = 1", "-\u{1b}[2J = 1");
+    let text = complete_trace().replace("-kernel id = 1", "-\u{1b}[2J = 1");
     let folder = folder(&[("kernelslist.g", "kernel-1.traceg\n"), ("kernel-1.traceg", &text)]);
     let workload = load(folder.path(), &TraceOptions::default()).unwrap();
     assert!(workload.notes.iter().all(|(note, _)| !note.contains(char::is_control)), "{:?}", workload.notes);
@@ -448,10 +448,10 @@ fn a_raw_trace_is_refused_until_it_is_grouped() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is done to the bytes of a trace, reading it ends in a report or a refusal, the same for every batch size.
+    /// A trace with changed bytes is read or refused, with the same result for every batch size.
     #[test]
     fn damaged_bytes_never_crash_the_reader(at in 0usize..600, byte in any::<u8>(), cut in 0usize..700, lenient in any::<bool>()) {
-        let mut bytes = whole().into_bytes();
+        let mut bytes = complete_trace().into_bytes();
         let at = at % bytes.len();
         bytes[at] = byte;
         bytes.truncate(cut.max(1));

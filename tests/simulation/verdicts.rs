@@ -1,4 +1,4 @@
-//! Verdicts: a kernel with two faults is limited by the one whose removal gains more.
+//! Verdicts on a kernel with two faults: the limiter is the fault whose removal saves more cycles.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::Machine;
 use warpshard::model::Model;
 use warpshard::report::RunFacts;
-use warpshard::report::verdict::{Judge, Limiter, Verdict};
+use warpshard::report::verdict::{Limiter, Verdict, VerdictBuilder};
 use warpshard::workload::Workload;
 
 use super::common::machine;
 
-/// A kernel model whose parameters are faults.
+/// Text of a kernel model whose parameters add faults.
 const PLANTED: &str = include_str!("../data/planted.toml");
 
 /// Keys of the machine, and parameters of the model with the prefix `workload.`.
@@ -21,7 +21,7 @@ type Settings = &'static [(&'static str, &'static str)];
 /// A fault: its limiter, and the settings that remove it.
 type Fault = (Limiter, Settings);
 
-/// Cycles of the planted kernel, and the verdict on it. Of two values of a key the later one holds.
+/// Runs the planted kernel; returns its cycles and the verdict. If a key occurs twice, the later value is used.
 fn run(settings: &[Settings]) -> (u64, Verdict) {
     let mut values: BTreeMap<&str, &str> = BTreeMap::new();
     values.extend(settings.iter().copied().flatten().copied());
@@ -32,16 +32,16 @@ fn run(settings: &[Settings]) -> (u64, Verdict) {
     judged(&machine("tiny", &of_machine), workload)
 }
 
-/// Cycles of the first kernel of a workload, and the verdict on it.
+/// Returns the cycles of the first kernel of a workload, and the verdict on it.
 pub(super) fn judged(machine: &Machine, workload: Workload) -> (u64, Verdict) {
     let facts = RunFacts { launches: warpshard::chip::launches(machine, &workload), ..RunFacts::of(machine, "planted", 1) };
     let outcome = simulate(machine, &Arc::new(workload), RunOptions::default()).unwrap_or_else(|error| panic!("{error}")).outcome;
     let kernel = &outcome.kernels[0];
-    (kernel.ended.unwrap() - kernel.started.unwrap(), Judge::new(&facts, &outcome).verdict(kernel).expect("a kernel that ran"))
+    (kernel.ended.unwrap() - kernel.started.unwrap(), VerdictBuilder::new(&facts, &outcome).verdict(kernel).expect("a kernel that ran"))
 }
 
-/// Runs the kernel with both faults and without each; the first is the larger one.
-fn larger(name: &str, both: Settings, [larger, smaller]: [Fault; 2]) {
+/// Runs the kernel with both faults and without each; the first fault costs more cycles.
+fn check_larger_fault(name: &str, both: Settings, [larger, smaller]: [Fault; 2]) {
     let (cycles, verdict) = run(&[both]);
     let [without_larger, without_smaller] = [larger.1, smaller.1].map(|removed| run(&[both, removed]).0);
     let charges: Vec<(Limiter, f64)> = verdict.charges.iter().map(|charge| (charge.limiter, charge.share)).collect();
@@ -55,7 +55,7 @@ fn larger(name: &str, both: Settings, [larger, smaller]: [Fault; 2]) {
     assert!(lines.len() <= 6 && lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
 }
 
-/// An L1 with room for many misses, so that the levels behind it are at their roofs before it is full.
+/// Overrides for an L1 that tracks many misses, so that the levels behind it reach their limits before it is full.
 const MISSES: [(&str, &str); 6] = [
     ("gpu.sm.l1.cache.mshrs", "64"),
     ("gpu.sm.l1.cache.mshr_merge", "16"),
@@ -65,13 +65,13 @@ const MISSES: [(&str, &str); 6] = [
     ("mem.llc.sets", "128"),
 ];
 
-/// A fast DRAM, and no dependent arithmetic.
+/// Settings that remove faults: a fast DRAM (`FAST_DRAM`), no dependent arithmetic (`NO_CHAIN`), no bank conflicts, coalesced accesses.
 const FAST_DRAM: Settings = &[("clocks.dram", "2000 MHz")];
 const NO_CHAIN: Settings = &[("workload.chain", "0")];
 const NO_CONFLICTS: Settings = &[("workload.bank", "1")];
 const COALESCED: Settings = &[("workload.stride", "1")];
 
-/// `MISSES` with further settings.
+/// Expands to `MISSES` with further settings.
 macro_rules! with_misses {
     ($($key:literal = $value:literal),+ $(,)?) => {
         const { &[MISSES[0], MISSES[1], MISSES[2], MISSES[3], MISSES[4], MISSES[5], $(($key, $value)),+] }
@@ -80,32 +80,32 @@ macro_rules! with_misses {
 
 #[test]
 fn of_two_faults_in_the_sm_the_larger_one_is_named() {
-    larger(
+    check_larger_fault(
         "addresses far apart, and bank conflicts",
         &[("workload.loads", "2"), ("workload.stride", "8"), ("workload.n", "1024"), ("workload.tiles", "1"), ("workload.bank", "2")],
         [(Limiter::L1, COALESCED), (Limiter::SharedMemory, NO_CONFLICTS)],
     );
-    larger(
+    check_larger_fault(
         "bank conflicts, and addresses far apart",
         &[("workload.loads", "1"), ("workload.stride", "4"), ("workload.n", "1024"), ("workload.tiles", "4"), ("workload.bank", "16")],
         [(Limiter::SharedMemory, NO_CONFLICTS), (Limiter::L1, COALESCED)],
     );
-    larger(
+    check_larger_fault(
         "divergence, and special functions",
         &[("workload.special", "2"), ("workload.alone", "40")],
         [(Limiter::Divergence, &[("workload.alone", "0")]), (Limiter::Pipe, &[("workload.special", "0")])],
     );
-    larger(
+    check_larger_fault(
         "special functions, and divergence",
         &[("workload.special", "16"), ("workload.alone", "6")],
         [(Limiter::Pipe, &[("workload.special", "0")]), (Limiter::Divergence, &[("workload.alone", "0")])],
     );
-    larger(
+    check_larger_fault(
         "a warp that is late at a barrier, and a chain",
         &[("workload.late", "40"), ("workload.barriers", "1"), ("workload.chain", "4")],
         [(Limiter::Barrier, &[("workload.late", "0"), ("workload.barriers", "0")]), (Limiter::Dependency, NO_CHAIN)],
     );
-    larger(
+    check_larger_fault(
         "a chain, and DRAM",
         &[
             ("workload.loads", "1"),
@@ -116,7 +116,7 @@ fn of_two_faults_in_the_sm_the_larger_one_is_named() {
         ],
         [(Limiter::Dependency, NO_CHAIN), (Limiter::Dram, FAST_DRAM)],
     );
-    larger(
+    check_larger_fault(
         "code beyond the instruction cache, and DRAM",
         &[
             ("workload.code", "300"),
@@ -131,17 +131,17 @@ fn of_two_faults_in_the_sm_the_larger_one_is_named() {
 
 #[test]
 fn of_two_faults_in_memory_the_larger_one_is_named() {
-    larger(
+    check_larger_fault(
         "DRAM, and a chain",
         with_misses!("workload.loads" = "4", "workload.chain" = "4", "mem.llc.sets" = "8"),
         [(Limiter::Dram, FAST_DRAM), (Limiter::Dependency, NO_CHAIN)],
     );
-    larger(
+    check_larger_fault(
         "DRAM, and bank conflicts",
         with_misses!("workload.loads" = "4", "workload.tiles" = "1", "workload.bank" = "4", "mem.llc.sets" = "8"),
         [(Limiter::Dram, FAST_DRAM), (Limiter::SharedMemory, NO_CONFLICTS)],
     );
-    larger(
+    check_larger_fault(
         "the LLC, and the network",
         with_misses!(
             "workload.loads" = "4",
@@ -152,7 +152,7 @@ fn of_two_faults_in_memory_the_larger_one_is_named() {
         ),
         [(Limiter::Llc, &[("clocks.llc", "3200 MHz")]), (Limiter::Network, &[("clocks.noc", "4000 MHz")])],
     );
-    larger(
+    check_larger_fault(
         "the network, and the LLC",
         with_misses!(
             "workload.loads" = "4",
@@ -163,7 +163,7 @@ fn of_two_faults_in_memory_the_larger_one_is_named() {
         ),
         [(Limiter::Network, &[("clocks.noc", "4000 MHz")]), (Limiter::Llc, &[("clocks.llc", "3200 MHz")])],
     );
-    larger(
+    check_larger_fault(
         "atomics on one address, and a chain",
         &[("workload.atomics", "2"), ("workload.chain", "8")],
         [(Limiter::Atomics, &[("workload.spread", "8192")]), (Limiter::Dependency, NO_CHAIN)],
@@ -173,7 +173,7 @@ fn of_two_faults_in_memory_the_larger_one_is_named() {
 #[test]
 fn of_two_faults_of_a_launch_the_larger_one_is_named() {
     let barriers: Fault = (Limiter::Barrier, &[("workload.barriers", "0")]);
-    larger(
+    check_larger_fault(
         "registers that leave few warps, and barriers",
         &[
             ("workload.loads", "1"),
@@ -184,7 +184,7 @@ fn of_two_faults_of_a_launch_the_larger_one_is_named() {
         ],
         [(Limiter::Occupancy, &[("gpu.sm.registers", "262144")]), barriers],
     );
-    larger(
+    check_larger_fault(
         "shared memory that leaves few warps, and bank conflicts",
         &[
             ("workload.loads", "1"),
@@ -197,7 +197,7 @@ fn of_two_faults_of_a_launch_the_larger_one_is_named() {
         ],
         [(Limiter::Occupancy, &[("gpu.sm.shared_bytes", "64 KiB")]), (Limiter::SharedMemory, NO_CONFLICTS)],
     );
-    larger(
+    check_larger_fault(
         "a grid of few warps, and a chain",
         &[
             ("workload.loads", "2"),
@@ -208,7 +208,7 @@ fn of_two_faults_of_a_launch_the_larger_one_is_named() {
         ],
         [(Limiter::Occupancy, &[("workload.block", "256"), ("workload.rounds", "8")]), (Limiter::Dependency, NO_CHAIN)],
     );
-    larger(
+    check_larger_fault(
         "a CTA more than the SMs hold, and barriers",
         &[
             ("workload.cta_count", "5"),

@@ -1,4 +1,5 @@
-//! `study accel-sim`: net cycles, cache and DRAM accesses of every trace that Accel-Sim measured, ours and the reference's.
+//! `study accel-sim`: net cycles and accesses of the caches and of DRAM, compared with Accel-Sim's results for every trace that Accel-Sim
+//! ran.
 
 use rayon::prelude::*;
 
@@ -10,29 +11,29 @@ use warpshard_lab::verdict::of_magnitudes;
 use warpshard_report::plot::{Form, Plot, Series};
 
 use super::bench::Origin;
-use super::reference::{AccelSimResults, LeftOut, ReferenceRow};
+use super::reference::{AccelSimResults, ReferenceRow, SkippedTraces};
 use super::{TraceRun, Traces};
 
-/// Configurations that built-in machines were imported from.
-const IMPORTED: [(&str, &str); 3] = [("SM7_QV100", "v100"), ("SM75_RTX2060", "rtx2060"), ("SM86_RTX3070", "rtx3070")];
+/// Accel-Sim configurations, each with the built-in machine imported from it.
+const IMPORTED_CONFIGURATIONS: [(&str, &str); 3] = [("SM7_QV100", "v100"), ("SM75_RTX2060", "rtx2060"), ("SM86_RTX3070", "rtx3070")];
 
-/// The configuration that a built-in machine was imported from; that of `v100` for any other machine.
+/// Returns the configuration that a built-in machine was imported from; for any other machine, the configuration of `v100`.
 pub fn configuration_of(machine: &str) -> &'static str {
-    let [(first, _), ..] = IMPORTED;
-    IMPORTED.iter().find(|(_, own)| *own == machine).map_or(first, |(configuration, _)| *configuration)
+    let [(first, _), ..] = IMPORTED_CONFIGURATIONS;
+    IMPORTED_CONFIGURATIONS.iter().find(|(_, own)| *own == machine).map_or(first, |(configuration, _)| *configuration)
 }
 
-/// What one trace gave.
+/// Reference results and our result for one trace.
 struct Row {
     reference: ReferenceRow,
-    /// Nothing where the trace was recorded and is not there.
+    /// Our run; `Ok(None)` if the recorded trace is missing.
     ours: Result<Option<TraceRun>, TaskError>,
 }
 
-/// Runs every trace of `configuration` on `machine` and compares.
+/// Runs every trace of `configuration` on `machine` and compares the results with the reference.
 ///
 /// # Errors
-/// When the reference cannot be read, or no trace ran.
+/// Fails if the reference cannot be read, or no trace ran.
 pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
     let AccelSimResults { rows, failed } = crate::accel_sim_results(references, configuration).map_err(StudyError::reference)?;
     let rows: Vec<Row> = rows
@@ -43,17 +44,17 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
             Row { reference: row, ours }
         })
         .collect();
-    let mut left_out = LeftOut::default();
+    let mut left_out = SkippedTraces::default();
     rows.iter().filter(|row| matches!(row.ours, Ok(None))).for_each(|row| left_out.add(&row.reference.trace));
     let compared = rows.iter().filter(|row| matches!(row.ours, Ok(Some(_)))).count();
     let of = left_out.of(compared);
     let title = format!("net cycles on {} and on Accel-Sim's {configuration}: {compared}{of} traces", traces.machine);
     let mut output = StudyOutput::new("accel-sim", title);
-    if let Some((_, own)) = IMPORTED.iter().find(|(name, own)| *name == configuration && *own != traces.machine)
-        && IMPORTED.iter().any(|(_, other)| *other == traces.machine)
+    if let Some((_, own)) = IMPORTED_CONFIGURATIONS.iter().find(|(name, own)| *name == configuration && *own != traces.machine)
+        && IMPORTED_CONFIGURATIONS.iter().any(|(_, other)| *other == traces.machine)
     {
         output.note(format!(
-            "{} is not the machine of {configuration}, which is --machine {own}: the errors are those of another chip",
+            "{} is not the machine of {configuration} (--machine {own}), so the errors compare different chips",
             traces.machine
         ));
     }
@@ -109,13 +110,13 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
         ];
         cells.extend(pairs.iter().flat_map(|(ours, theirs)| [ours.to_string(), theirs.to_string()]));
         output.row(cells);
-        worst_of.take(ours, theirs);
+        worst_of.update(ours, theirs);
         if ours.warp_instructions != theirs.warp_instructions || ours.thread_instructions != theirs.thread_instructions {
             output.note(format!("{}: instruction counts differ from the reference's", theirs.trace));
         }
     }
     for trace in failed {
-        output.note(format!("{trace}: the reference itself could not run it"));
+        output.note(format!("{trace}: the reference failed to run it"));
     }
     left_out.note(references, &mut output);
     if errors.is_empty() {
@@ -141,7 +142,7 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
     Ok(output)
 }
 
-/// The largest differences of counters, over traces where the reference counts enough of them.
+/// Largest differences per counter, over the traces with at least [`MIN_ACCESSES`] accesses in the reference.
 #[derive(Debug, Default)]
 struct Worst {
     l1: f64,
@@ -149,19 +150,19 @@ struct Worst {
     dram: f64,
 }
 
-/// What the reference must count at least before a rate is compared.
-const ENOUGH: u64 = 1000;
+/// Accesses that the reference must count before a rate is compared.
+const MIN_ACCESSES: u64 = 1000;
 
 impl Worst {
-    fn take(&mut self, ours: &TraceRun, theirs: &ReferenceRow) {
+    fn update(&mut self, ours: &TraceRun, theirs: &ReferenceRow) {
         let points = |a: (u64, u64), b: (u64, u64)| {
             let rate = |(accesses, misses): (u64, u64)| 100.0 * misses as f64 / accesses.max(1) as f64;
-            if b.0 < ENOUGH { 0.0 } else { (rate(a) - rate(b)).abs() }
+            if b.0 < MIN_ACCESSES { 0.0 } else { (rate(a) - rate(b)).abs() }
         };
         self.l1 = self.l1.max(points((ours.l1_accesses, ours.l1_misses), (theirs.l1_accesses, theirs.l1_misses)));
         self.llc = self.llc.max(points((ours.llc_accesses, ours.llc_misses), (theirs.llc_accesses, theirs.llc_misses)));
         let (dram, reference) = (ours.dram_reads + ours.dram_writes, theirs.dram_reads + theirs.dram_writes);
-        if reference >= ENOUGH {
+        if reference >= MIN_ACCESSES {
             self.dram = self.dram.max(error_percent(dram, reference).map_or(0.0, f64::abs));
         }
     }

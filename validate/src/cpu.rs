@@ -1,4 +1,4 @@
-//! `study cpu`: instructions per cycle on the recorded CPU traces, compared with Ramulator 1, on its two memories.
+//! `study cpu`: instructions per cycle on the recorded CPU traces, compared with Ramulator 1 on two memories.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use warpshard_rig::cpu::{ClockRatio, CpuMemory, CpuResult, CpuRun, run as run_co
 
 use super::reference::Measured;
 
-/// The reference's memories: its name for each, ours, and the ratio of the clocks.
+/// The reference's memories: Ramulator's name, our standard, and the ratio of the clocks.
 const MEMORIES: [(&str, &str, ClockRatio); 2] =
     [("DDR4", "ddr4-2400r", ClockRatio { core: 8, dram: 3 }), ("GDDR5", "gddr5-6000", ClockRatio { core: 2, dram: 1 })];
 
@@ -27,14 +27,14 @@ struct Row {
     memory: String,
     instructions: u64,
     ipc: f64,
-    /// In cycles of the command clock.
+    /// Mean read latency in cycles of the command clock.
     latency: f64,
 }
 
-/// Runs every trace that is there on both memories.
+/// Runs every available trace on both memories.
 ///
 /// # Errors
-/// When the reference's results cannot be read, or none of their traces is there.
+/// Fails if the reference's results cannot be read, or none of their traces is available.
 pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     let rows = read(references).map_err(StudyError::reference)?;
     let results: Vec<(Row, Result<Option<CpuResult>, TaskError>)> =
@@ -71,9 +71,9 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     output.headline("mean absolute error of the IPC, %", &of_magnitudes(&errors, None));
     output.figure(LARGEST_ERROR, errors.iter().fold(0.0, |worst, error| worst.max(error.abs())));
     if missing > 0 {
-        output.note(format!("{missing} rows of the reference are left out, since their recorded traces are not there"));
+        output.note(format!("{missing} rows of the reference are skipped, since their recorded traces are missing"));
     }
-    output.note("latencies are in cycles of the DRAM's command clock, from the core's sending to its next cycle after the data".to_owned());
+    output.note("latencies are in cycles of the DRAM's command clock, from the core's request to its next cycle after the data".to_owned());
     output.scatter(Plot {
         title: "IPC, compared with Ramulator 1".into(),
         x: "IPC of the reference".into(),
@@ -84,7 +84,7 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
-/// Name of the headline figure with the worst row.
+/// Name of the headline figure with the largest error.
 pub const LARGEST_ERROR: &str = "largest error of the IPC, %";
 
 fn measure(path: &Path, row: &Row) -> Result<CpuResult, TaskError> {
@@ -97,7 +97,7 @@ fn measure(path: &Path, row: &Row) -> Result<CpuResult, TaskError> {
     run_core(stream, &plan).map_err(|why| why.to_string().into())
 }
 
-/// The file of a trace, if it is there.
+/// Returns the file of a trace if it exists.
 fn trace(references: &References, name: &str) -> Option<PathBuf> {
     ["ramulator", "own-kernels"].iter().find_map(|part| references.recorded(&format!("cpu-traces/{part}/{name}.gz")))
 }

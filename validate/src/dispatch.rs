@@ -1,7 +1,7 @@
 //! `study dispatch`: error of binding CTAs to SMs ahead of time, compared with a dispatch latency of one cycle.
 //!
-//! With `gpu.dispatch.latency = 1` the grid scheduler answers as fast as a link can, and no CTA needs to be bound ahead. The
-//! lookahead is then one cycle, which is too slow for anything but a comparison.
+//! With `gpu.dispatch.latency = 1` the grid scheduler replies within the minimum latency of a link, and no CTA needs to be bound ahead. The
+//! lookahead is then one cycle, which is slow and useful only for this comparison.
 
 use std::path::PathBuf;
 
@@ -13,12 +13,12 @@ use warpshard_lab::statistics::error_percent;
 use warpshard_lab::verdict::of_magnitudes;
 
 use super::Traces;
-use super::reference::LeftOut;
+use super::reference::SkippedTraces;
 
 /// Runs every trace of `configuration` with the machine's dispatch and with dispatch in one cycle.
 ///
 /// # Errors
-/// When the reference's list of traces cannot be read, or no trace ran.
+/// Fails if the reference's list of traces cannot be read, or no trace ran.
 pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
     let rows = crate::accel_sim_results(references, configuration).map_err(StudyError::reference)?.rows;
     let at_once = [("gpu.dispatch.latency", "1"), ("gpu.dispatch.ahead", "0")].map(|(key, value)| (key.to_owned(), value.to_owned()));
@@ -35,7 +35,7 @@ pub fn run(references: &References, configuration: &str, traces: &Traces<'_>) ->
         format!("net cycles on {} with CTAs bound ahead, compared with dispatch in one cycle", traces.machine),
     );
     output.columns(&["trace", "net cycles", "in one cycle", "difference %"]);
-    let (mut errors, mut left_out) = (Vec::new(), LeftOut::default());
+    let (mut errors, mut left_out) = (Vec::new(), SkippedTraces::default());
     for (trace, runs) in rows {
         let Some((ahead, base)) = left_out.found(&trace, runs, &mut output) else { continue };
         let error = error_percent(ahead.net_cycles, base.net_cycles);

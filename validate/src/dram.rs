@@ -1,7 +1,7 @@
-//! `study dram`: every point that was measured with Ramulator 2 and DRAMsim3, compared with ours.
+//! `study dram`: our DRAM model, compared with every point measured with Ramulator 2 and DRAMsim3.
 //!
-//! A point of Ramulator 2 is graded by the bands of `validate/published/dram.toml`. A point of DRAMsim3 is not graded, since that
-//! controller differs by design (D-008); its errors are reported.
+//! Points of Ramulator 2 are graded by the bands of `validate/published/dram.toml`. Points of DRAMsim3 are not graded, since its controller
+//! differs by design (D-008); their errors are reported.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use warpshard_rig::dram::{Options, Outcome, run as run_point};
 
 use super::reference::Measured;
 
-/// One measured point.
+/// One measured point of a reference simulator.
 #[derive(Clone, Debug)]
 struct Point {
     simulator: String,
@@ -33,7 +33,7 @@ struct Point {
 }
 
 impl Point {
-    /// The sweep that the point belongs to.
+    /// Returns the name of the sweep that the point belongs to.
     fn sweep(&self) -> String {
         let refresh = if self.options.policy.refresh { "ref" } else { "noref" };
         let writes = self.options.writes;
@@ -41,13 +41,13 @@ impl Point {
     }
 }
 
-/// Errors of a point.
+/// Our errors at a point.
 struct Errors {
-    /// Achieved bandwidth, %.
+    /// Error of the achieved bandwidth, in percent.
     bandwidth: f64,
-    /// Mean read latency in the controller, %; `None` without reads.
+    /// Error of the mean read latency in the controller, in percent; `None` without reads.
     latency: Option<f64>,
-    /// Row-hit rate, points of a hundred.
+    /// Difference of the row-hit rates, in percentage points.
     hits: f64,
 }
 
@@ -62,19 +62,20 @@ impl Errors {
     }
 }
 
-/// What `validate/published/dram.toml` holds besides bands.
+/// Fields of `validate/published/dram.toml` in addition to the bands.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Own {
+struct DramReference {
     near_saturation: f64,
 }
 
-fn published() -> Published<Own, ()> {
+fn published() -> Published<DramReference, ()> {
     read_published("dram", include_str!("../published/dram.toml"))
 }
 
-/// Which of bandwidth, latency and row hits are outside their bands; `most` is the greatest bandwidth of the point's sweep.
-fn outside_of(bands: &Published<Own, ()>, point: &Point, ours: &Outcome, most: f64) -> [bool; 3] {
+/// Returns `true` for each of bandwidth, latency and row hits that is outside its band; `most` is the greatest bandwidth of the point's
+/// sweep.
+fn outside_bands(bands: &Published<DramReference, ()>, point: &Point, ours: &Outcome, most: f64) -> [bool; 3] {
     let latency = if point.achieved <= bands.own.near_saturation * most { "latency" } else { "latency_near_saturation" };
     let outside = |band: &str, theirs: f64, ours: f64| bands.band(band).around(theirs).grade(Some(ours)) != Verdict::Holds;
     [
@@ -87,7 +88,7 @@ fn outside_of(bands: &Published<Own, ()>, point: &Point, ours: &Outcome, most: f
 /// Simulates every point of Ramulator 2 and DRAMsim3.
 ///
 /// # Errors
-/// When the reference cannot be read.
+/// Fails if the reference cannot be read.
 pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     let mut points = Vec::new();
     for measured in [Measured::Ramulator2, Measured::DramSim3] {
@@ -125,7 +126,7 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
         let sweep = point.sweep();
         let errors = Errors::of(point, ours);
         let magnitudes = [errors.bandwidth.abs(), errors.latency.unwrap_or(0.0).abs(), errors.hits.abs()];
-        let misses = outside_of(&bands, point, ours, saturated[&sweep]);
+        let misses = outside_bands(&bands, point, ours, saturated[&sweep]);
         let graded = point.simulator == "ramulator2";
         if graded {
             compared += 1;
@@ -179,15 +180,15 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
-/// What of a point is graded.
+/// Graded measures of a point.
 const MEASURES: [&str; 3] = ["bandwidth", "latency", "row hits"];
 
-/// The measures that are outside their bands.
+/// Names the measures that are outside their bands.
 fn named(outside: [bool; 3]) -> String {
     MEASURES.iter().zip(outside).filter(|(_, outside)| *outside).map(|(name, _)| *name).collect::<Vec<_>>().join("+")
 }
 
-/// Which of our standards and policies a device of the reference is.
+/// Returns our standard and policy for a device of the reference.
 fn device(simulator: &str, device: &str) -> Option<(&'static Standard, Policy)> {
     let (name, policy) = match (simulator, device) {
         ("ramulator2", "gddr6") => ("gddr6-14g", Policy::RAMULATOR2),
@@ -219,7 +220,7 @@ fn read(references: &References, measured: Measured) -> Result<Vec<Point>, TaskE
         let policy = Policy { refresh: row.text("refresh") == "ref", ..policy };
         let achieved: f64 = row.number("achieved_frac_of_peak")?;
         let cycles: f64 = row.number("measured_cycles")?;
-        // How many requests the reference measured, whole thousands; a tenth more warmed it up.
+        // The reference measured whole thousands of requests, after a warm-up of a tenth more.
         let measured = (achieved * standard.peak_per_clock() * cycles / 1000.0).round() as u64 * 1000;
         let (writes, load) = (row.number("write_frac")?, row.number("offered_frac_of_peak")?);
         Ok(Point {

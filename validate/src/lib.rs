@@ -1,7 +1,7 @@
 //! Comparisons with simulators and hardware, and the benchmark.
 //!
-//! A comparison is a file with a function and a row of [`STUDIES`]; what it compares with stands in `published/` and `reference/`. What all studies
-//! have in common is the package `warpshard-lab`.
+//! A comparison is a file with a function and a row of [`STUDIES`]; its reference values are in `published/` and `reference/`. The code
+//! that all studies share is in the package `warpshard-lab`.
 #![forbid(unsafe_code)]
 
 pub mod accel_sim;
@@ -29,10 +29,10 @@ pub use reference::{AccelSimResults, Measured, ReferenceRow, accel_sim_results, 
 pub use silicon::measurements;
 pub use traces::{TraceRun, Traces};
 
-/// Why studies that test one model alone refuse machines, policies and orders: the end of a sentence.
-const ALONE: &str = "it tests one model alone, with the configurations of the reference";
+/// Reason why studies of a single model refuse machines, policies and orders; the end of an error message.
+const SINGLE_MODEL_REASON: &str = "it tests one model alone, with the configurations of the reference";
 
-/// Runs a study of the traces that a configuration of the reference has results of: the machine's own, unless the request names one.
+/// Runs a study on the traces for which the reference has results on a configuration. By default, the machine determines the configuration.
 fn on_configuration(
     request: &Request,
     run: impl Fn(&References, &str, &Traces<'_>) -> Result<StudyOutput, StudyError>,
@@ -42,14 +42,14 @@ fn on_configuration(
     run(&request.references, configuration, &traces)
 }
 
-/// The comparisons.
+/// All studies.
 pub const STUDIES: &[Study] = &[
     Study {
         name: "accel-sim",
         summary: "net cycles of recorded and generated traces, compared with Accel-Sim's",
         machine: "v100",
         takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Configuration],
-        otherwise: "it runs all traces of the reference as the reference ran them",
+        otherwise: "it runs all traces of the reference in the reference's setup",
         sweeps: &[],
         run: |request| on_configuration(request, accel_sim::run),
     },
@@ -58,7 +58,7 @@ pub const STUDIES: &[Study] = &[
         summary: "IPC of a CPU core on recorded traces, compared with Ramulator 1's",
         machine: "",
         takes: &[],
-        otherwise: ALONE,
+        otherwise: SINGLE_MODEL_REASON,
         sweeps: &[],
         run: |request| cpu::run(&request.references),
     },
@@ -67,7 +67,7 @@ pub const STUDIES: &[Study] = &[
         summary: "error of binding CTAs to SMs ahead of time, compared with dispatch within a cycle",
         machine: "v100",
         takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Configuration],
-        otherwise: "it runs all traces of the reference as the reference ran them",
+        otherwise: "it runs all traces of the reference in the reference's setup",
         sweeps: &[],
         run: |request| on_configuration(request, dispatch::run),
     },
@@ -94,7 +94,7 @@ pub const STUDIES: &[Study] = &[
         summary: "systems of V100: copies, remote loads, all-reduce and kernels on several GPUs, compared with measurements where published",
         machine: "dgx1-v100",
         takes: &[StudyOption::Set],
-        otherwise: "its systems are those of its figures; --set changes values of all of them",
+        otherwise: "its systems are fixed; --set changes keys of all of them",
         sweeps: &[],
         run: multi_gpu::study,
     },
@@ -103,7 +103,7 @@ pub const STUDIES: &[Study] = &[
         summary: "latency and throughput of networks, compared with BookSim 2's",
         machine: "",
         takes: &[],
-        otherwise: ALONE,
+        otherwise: SINGLE_MODEL_REASON,
         sweeps: &[],
         run: |request| noc::run(&request.references),
     },
@@ -121,7 +121,7 @@ pub const STUDIES: &[Study] = &[
         summary: "a DRAM channel, compared with Ramulator 2 and DRAMsim3, point by point",
         machine: "",
         takes: &[],
-        otherwise: ALONE,
+        otherwise: SINGLE_MODEL_REASON,
         sweeps: &[],
         run: |request| dram::run(&request.references),
     },
@@ -130,7 +130,7 @@ pub const STUDIES: &[Study] = &[
         summary: "sampled runs of long workloads, compared with whole ones: error, intervals and speed",
         machine: "v100",
         takes: &[StudyOption::Set, StudyOption::Length, StudyOption::Only],
-        otherwise: "its workloads and machine are its own",
+        otherwise: "its workloads and machine are fixed",
         sweeps: &["gpu.sms", "mem.map.partitions"],
         run: sampling::study,
     },
@@ -148,7 +148,7 @@ pub const STUDIES: &[Study] = &[
         summary: "cycles of programs, compared with those of a real V100 and with Accel-Sim's",
         machine: "v100-hw",
         takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Only],
-        otherwise: "it runs the programs whose inputs are those of the measurements",
+        otherwise: "it runs the programs with the inputs of the measurements",
         sweeps: &[],
         run: v100::study,
     },
@@ -157,11 +157,11 @@ pub const STUDIES: &[Study] = &[
 #[cfg(test)]
 mod tests {
     #[test]
-    fn stored_results_are_what_the_program_gives_now() {
+    fn stored_results_are_reproduced() {
         let results = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/results"));
         warpshard_lab::stored::check_stored(
             results,
-            &[("sampling", |_| super::sampling::first_run().unwrap()), ("silicon", super::silicon::again)],
+            &[("sampling", |_| super::sampling::first_run().unwrap()), ("silicon", super::silicon::recompute_row)],
         );
     }
 }

@@ -1,8 +1,9 @@
 //! `study multi-gpu`: copies between GPUs, loads from another GPU's memory, all-reduce, and kernels on several GPUs.
 //!
-//! Copies are those of the copy engine (`programs/collectives/copy.toml`), loads follow a ring of pointers
-//! (`programs/micro/peer_lat.toml`), all-reduce goes along a ring and a tree of a DGX-1 with eight V100. A kernel is spread over one to
-//! eight V100 at a switch, six links each, its pages interleaved and by first touch. Only copies have a published counterpart.
+//! The copy engine executes the copies (`programs/collectives/copy.toml`). The loads follow a ring of pointers
+//! (`programs/micro/peer_lat.toml`). The all-reduce uses a ring and a tree of a DGX-1 with eight V100s. A kernel is spread over one to
+//! eight V100s with six links each to a switch; its pages are interleaved or placed by first touch. Published values exist only for the
+//! copies.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,10 +35,10 @@ struct PublishedCopy {
 }
 
 fn published() -> Published {
-    toml::from_str(include_str!("../published/multi-gpu.toml")).expect("a table that comes with the program")
+    toml::from_str(include_str!("../published/multi-gpu.toml")).expect("a built-in table")
 }
 
-/// A run that is part of the study.
+/// Request of the study, with the helpers that build its runs.
 struct Setup<'a> {
     request: &'a Request,
 }
@@ -62,15 +63,15 @@ impl Setup<'_> {
     }
 }
 
-/// Seconds of so many core cycles.
+/// Converts core cycles to seconds.
 fn seconds(machine: &Machine, cycles: u64) -> f64 {
     cycles as f64 / (machine.clocks.core.0 as f64 * 1e3)
 }
 
-/// Runs everything.
+/// Runs all parts of the study.
 ///
 /// # Errors
-/// When the programs are not there, or a run fails.
+/// Fails if the programs are missing, or a run fails.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let setup = Setup { request };
     let mut output =
@@ -119,7 +120,7 @@ fn loads(setup: &Setup<'_>, output: &mut StudyOutput) -> Result<(), StudyError> 
             let outcome = Setup::run(&machine, &Setup::program("micro/peer_lat.toml", &[("steps", steps), ("home", home)])?)?;
             Ok(outcome.cycles)
         };
-        // What the rest of the kernel takes falls out of the difference.
+        // The time of the rest of the kernel cancels out in the difference.
         let each = (cycles(1031)? - cycles(519)?) as f64 / 512.0;
         let time = each / (machine.clocks.core.0 as f64 * 1e3);
         output.row(vec![name.to_owned(), "32".into(), format!("{:.3}", time * 1e6), "-".into(), "-".into(), "-".into()]);
@@ -135,7 +136,7 @@ fn all_reduce(setup: &Setup<'_>, output: &mut StudyOutput) -> Result<(), StudyEr
         for floats in [8 << 10, 64 << 10, 512 << 10] {
             let outcome = Setup::run(&machine, &Setup::program(file, &[("n", floats)])?)?;
             let time = seconds(&machine, outcome.cycles);
-            // The bus bandwidth of nccl-tests: what a link would have to carry if the algorithm wasted nothing.
+            // Bus bandwidth as nccl-tests defines it: the bandwidth that a link needs under a perfectly efficient algorithm.
             let bus = 4.0 * floats as f64 * 2.0 * (GPUS - 1.0) / GPUS / time / 1e9;
             let cells = [(4 * floats).to_string(), format!("{:.1}", time * 1e6), format!("{bus:.2}"), "-".into(), "-".into()];
             output.row(std::iter::once(name.to_owned()).chain(cells).collect());

@@ -1,7 +1,7 @@
-//! `study noc`: networks at every load that was measured with BookSim 2, compared with it.
+//! `study noc`: networks, compared with BookSim 2 at every measured load.
 //!
-//! Mean latencies are graded below saturation, the accepted rate above it, by the bands of `validate/published/noc.toml`. The packets of
-//! the reference's short runs at low load pass other numbers of routers than the pattern's mean, which is most of the error there: the
+//! Mean latencies are graded below saturation and the accepted rate above it, by the bands of `validate/published/noc.toml`. At low load,
+//! the packets of the reference's short runs pass other numbers of routers than the pattern's mean, which causes most of the error. The
 //! column "at equal distance" adds the difference in routers passed, times the cycles of a router, to the reference's latency.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use warpshard_rig::noc::{Measured, PATTERNS, Setup, measure};
 
 use super::reference::Measured as Figures;
 
-/// A point of the reference.
+/// A measured point of the reference.
 #[derive(Clone, Debug)]
 struct Point {
     configuration: String,
@@ -36,19 +36,19 @@ struct Point {
 /// Points of one configuration, pattern and packet length, with our results.
 type Rows<'a> = Vec<(&'a Point, &'a Measured)>;
 
-/// What `validate/published/noc.toml` holds besides bands.
+/// Fields of `validate/published/noc.toml` in addition to the bands.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Own {
+struct NocReference {
     low_load: f64,
     graded_load: f64,
 }
 
-fn published() -> Published<Own, ()> {
+fn published() -> Published<NocReference, ()> {
     read_published("noc", include_str!("../published/noc.toml"))
 }
 
-/// The network of a configuration of the reference, by its name there.
+/// Returns the network of a BookSim configuration, by the configuration's name.
 pub fn configuration(name: &str) -> Option<NetworkSpec> {
     let mesh = NetworkSpec::new(Topology::Mesh { columns: 6, rows: 6 });
     let crossbar = NetworkSpec::new(Topology::Crossbar { ports: 36 });
@@ -62,7 +62,7 @@ pub fn configuration(name: &str) -> Option<NetworkSpec> {
     })
 }
 
-/// Cycles of a router and the channel after it for a head flit that wins every arbitration.
+/// Returns the cycles of a router and its output channel for a head flit that wins every arbitration.
 fn cycles_per_router(spec: &NetworkSpec) -> f64 {
     match spec.pipeline {
         Pipeline::Speculative => 3.0,
@@ -74,7 +74,7 @@ fn cycles_per_router(spec: &NetworkSpec) -> f64 {
 /// Simulates every point of the reference.
 ///
 /// # Errors
-/// When the reference cannot be read or names something unknown.
+/// Fails if the reference cannot be read or contains an unknown name.
 pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     let points = read(references).map_err(StudyError::reference)?;
     let results: Vec<Measured> = points.par_iter().map(simulate).collect::<Result<_, _>>().map_err(StudyError::reference)?;
@@ -100,7 +100,7 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
         groups.entry((&point.configuration, &point.pattern, point.flits)).or_default().push((point, ours));
     }
     let bands = published();
-    let Own { low_load, graded_load } = bands.own;
+    let NocReference { low_load, graded_load } = bands.own;
     let (mut low, mut high, mut saturation) = (Tally::default(), Tally::default(), Tally::default());
     let mut series: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     for ((configuration, pattern, flits), rows) in &groups {
@@ -111,7 +111,7 @@ pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
         for (point, ours) in rows {
             let error = point.latency.filter(|_| ours.stable).map(|latency| percent(ours.packet_latency, latency));
             let spec = self::configuration(&point.configuration).map_or(0.0, |spec| cycles_per_router(&spec));
-            // The reference's latency, had its packets passed as many routers as ours.
+            // The reference's latency, adjusted to the number of routers that our packets pass.
             let theirs_adjusted = point.latency.filter(|_| ours.stable).map(|l| l + (ours.routers - point.routers) * spec);
             let adjusted = theirs_adjusted.map(|theirs| percent(ours.packet_latency, theirs));
             if let Some(reference) = theirs_adjusted.filter(|_| point.load <= graded_load * theirs) {

@@ -1,8 +1,8 @@
-//! `study power`: the power of the Volta set, compared with board power measured on a Quadro GV100, kernel by kernel.
+//! `study power`: power of the energy set `volta-12nm`, compared kernel by kernel with the board power measured on a Quadro GV100.
 //!
-//! In: a profiler's counters per launch, and watts.
-//! The counters replace those of a simulated run, so that nothing but the energies is compared. `Assumed` holds what they leave
-//! open, except the mix of instructions, which is bounded by integer arithmetic alone and by fused multiply-adds alone. Nothing is fitted to the measured watts.
+//! The inputs are a profiler's counters per launch, and watts. The counters replace the counters of a simulated run, so that only the
+//! energies are compared. `Assumptions` holds values that the counters do not determine, except the instruction mix, which is bounded by
+//! integer arithmetic alone and by fused multiply-adds alone. No parameter is fitted to the measured watts.
 
 use warpshard_base::Frequency;
 use warpshard_config::Machine;
@@ -16,38 +16,38 @@ use warpshard_report::plot::{Form, Plot, Series};
 
 use super::reference::Measured;
 
-/// The set and the machine that are compared.
-const SET: &str = "volta-12nm";
+/// Energy set under test.
+const ENERGY_SET: &str = "volta-12nm";
 const MACHINE: &str = "v100";
 
-/// Core clock of the measured board. The published measurements do not carry it; it is what is commonly cited of AccelWattch's
-/// Quadro GV100 (MICRO 2021), and the study also shows the error at the base clock.
-const CLOCK: Frequency = Frequency::mhz(1417);
+/// Core clock of the measured board. The published measurements do not contain it; this value is commonly cited for AccelWattch's Quadro
+/// GV100 (MICRO 2021). The study also reports the error at the base clock.
+const CORE_CLOCK: Frequency = Frequency::mhz(1417);
 
-/// The board's base clock, at which profilers count unless they are told otherwise.
+/// Base clock of the board; profilers lock the clock to it by default.
 const BASE_CLOCK: Frequency = Frequency::mhz(1132);
 
 /// SMs of the board.
 const SMS: f64 = 80.0;
 
-/// What the counters leave open.
+/// Values that the counters do not determine.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Assumed {
-    /// Cycles that a warp instruction keeps a pipe of a sub-core: 32 lanes on 16.
+struct Assumptions {
+    /// Cycles for which a warp instruction occupies a pipe of a sub-core: 32 lanes on 16.
     cycles_per_instruction: f64,
-    /// Pipes over whose activity `Pipeline_Duty` is averaged.
+    /// Pipes in the average `Pipeline_Duty`.
     pipes: f64,
-    /// Active lanes of every instruction.
+    /// Active lanes per instruction.
     lanes: f64,
-    /// Sectors of an access of the L1: 32 lanes of four bytes side by side.
+    /// Sectors per L1 access: 32 lanes of four contiguous bytes.
     sectors_per_access: f64,
-    /// Bursts of a DRAM row between its opening and closing.
+    /// Bursts per activation of a DRAM row.
     bursts_per_row: f64,
-    /// Instructions of a fetch.
+    /// Instructions per fetch.
     instructions_per_fetch: f64,
 }
 
-const ASSUMED: Assumed = Assumed {
+const ASSUMPTIONS: Assumptions = Assumptions {
     cycles_per_instruction: 2.0,
     pipes: 5.0,
     lanes: 32.0,
@@ -56,16 +56,16 @@ const ASSUMED: Assumed = Assumed {
     instructions_per_fetch: 2.0,
 };
 
-/// What all arithmetic instructions are taken for.
+/// Assumed kind of all arithmetic instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mix {
-    /// Additions of integers: two registers read.
+    /// Integer additions, which read two registers.
     Integer,
-    /// Fused multiply-adds: three registers read.
+    /// Fused multiply-adds, which read three registers.
     Float,
 }
 
-/// The counters of a kernel, per launch.
+/// Profiler counters of a kernel, per launch.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Counters {
     l1_read_hits: f64,
@@ -85,7 +85,7 @@ struct Counters {
     volts: f64,
 }
 
-/// The kernels as the profiler names them (process, part of the kernel's name) and as the measurements of power do.
+/// Kernels by their names in the profile (process, part of the kernel's name) and in the power measurements.
 const KERNELS: [(&str, &str, &str); 25] = [
     ("backprop", "layerforward", "backprop_k1"),
     ("backprop", "adjust_weights", "backprop_k2"),
@@ -117,7 +117,7 @@ const KERNELS: [(&str, &str, &str); 25] = [
 /// Computes the power of every kernel that was both profiled and measured.
 ///
 /// # Errors
-/// When the reference cannot be read, or no kernel is in both of its files.
+/// Fails if the reference cannot be read, or no kernel is in both of its files.
 pub fn run(references: &References) -> Result<StudyOutput, StudyError> {
     let table = |measured: Measured, columns: &[&str]| measured.table(references, columns);
     let kernels = table(Measured::BoardCounters, &COLUMNS).and_then(|table| counters(&table)).map_err(StudyError::reference)?;
@@ -130,11 +130,11 @@ fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<S
     let at = |clock| {
         let mut machine = machine.clone();
         machine.clocks.core = clock;
-        EnergySet::named(SET).map(|set| Model::new(set, &machine)).map_err(StudyError::input)
+        EnergySet::named(ENERGY_SET).map(|set| Model::new(set, &machine)).map_err(StudyError::input)
     };
-    let (model, slower) = (at(CLOCK)?, at(BASE_CLOCK)?);
+    let (model, slower) = (at(CORE_CLOCK)?, at(BASE_CLOCK)?);
     let mut output =
-        StudyOutput::new("power", format!("power of the set {SET} on counters of a Quadro GV100, compared with its board power"));
+        StudyOutput::new("power", format!("power of the set {ENERGY_SET} on counters of a Quadro GV100, compared with its board power"));
     output.columns(&[
         "kernel",
         "measured W",
@@ -167,7 +167,7 @@ fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<S
         let mut cells = vec![name.clone()];
         cells.extend([*theirs, low.mean_watts(), high.mean_watts(), middle].map(|watts| format!("{watts:.1}")));
         cells.extend([format!("{error:+.1}"), if within { "yes" } else { "no" }.to_owned()]);
-        cells.extend(parts(&low, &high).map(|watts| format!("{watts:.1}")));
+        cells.extend(watts_by_part(&low, &high).map(|watts| format!("{watts:.1}")));
         output.row(cells);
     }
     if errors.is_empty() {
@@ -185,11 +185,11 @@ fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<S
     output.figure("kernels compared", errors.len() as f64);
     output.figure("kernels between both mixes", inside as f64);
     output.figure("mean absolute error with the counters' cycles at 1132 MHz, %", mean_magnitude(&at_base).unwrap_or(0.0));
-    output.note(format!("the core clock was not published: {CLOCK} is assumed"));
+    output.note(format!("the core clock was not published: {CORE_CLOCK} is assumed"));
     output.note("no value of the set is fitted to these measurements; the middle is the mean of both mixes".into());
     output.note("kernels on the matrix units (cutlass, cudaTensorCoreGemm) are neither mix; their instructions cost more".into());
     output.scatter(Plot {
-        title: format!("Board power of a GV100: {SET} on its counters"),
+        title: format!("Board power of a GV100: {ENERGY_SET} on its counters"),
         x: "measured, W".into(),
         y: "computed, W".into(),
         form: Form::Scatter,
@@ -198,8 +198,9 @@ fn compare(kernels: &[(&str, Counters)], measured: &[(String, f64)]) -> Result<S
     Ok(output)
 }
 
-/// Watts at rest, of the SMs' pipelines, of L1 and shared memory, of networks and LLC, and of DRAM: the mean of both mixes.
-fn parts(low: &Breakdown, high: &Breakdown) -> [f64; 5] {
+/// Returns the watts of five parts, averaged over both mixes: static power, the SMs' pipelines, L1 and shared memory, networks and LLC, and
+/// DRAM.
+fn watts_by_part(low: &Breakdown, high: &Breakdown) -> [f64; 5] {
     let watts = |components: &[Component]| {
         let sum = |energy: &Breakdown| components.iter().map(|component| energy.get(*component)).sum::<f64>() / energy.seconds;
         (sum(low) + sum(high)) / 2.0
@@ -219,9 +220,9 @@ fn power(model: &Model, counters: &Counters, mix: Mix) -> Breakdown {
     model.clone().at_volts(counters.volts).breakdown(&counts(counters, mix))
 }
 
-/// The profiler's counters as events.
+/// Converts the profiler's counters to energy events.
 fn counts(c: &Counters, mix: Mix) -> Counts {
-    let a = ASSUMED;
+    let a = ASSUMPTIONS;
     let resident = (SMS - c.idle_sms) * c.cycles;
     let sms = SmTime { cycles: whole(SMS * c.cycles), resident: whole(resident), ..SmTime::default() };
     let mut counts = Counts { cycles: whole(c.cycles), sms, ..Counts::default() };
@@ -265,7 +266,7 @@ fn whole(value: f64) -> u64 {
     value.round() as u64
 }
 
-/// Columns of the table of counters.
+/// Columns of the counter table.
 const COLUMNS: [&str; 19] = [
     "Benchmark",
     "Kernel",
@@ -288,7 +289,7 @@ const COLUMNS: [&str; 19] = [
     "Chip Voltage",
 ];
 
-/// The kernels of the table of counters that have a name in the measurements of power.
+/// Returns the kernels of the counter table that also have a name in the power measurements.
 fn counters(table: &Table) -> Result<Vec<(&'static str, Counters)>, TaskError> {
     let mut kernels = Vec::new();
     for row in table.rows() {
@@ -321,10 +322,10 @@ fn counters(table: &Table) -> Result<Vec<(&'static str, Counters)>, TaskError> {
     Ok(kernels)
 }
 
-/// Columns of the table of power: the kernel, whose column has no name, and watts.
+/// Columns of the power table: the kernel, whose column has no name, and watts.
 const POWER_COLUMNS: [&str; 2] = ["", "mean HW_power"];
 
-/// The kernels of the measurements with their mean power.
+/// Returns the kernels of the power table with their mean watts.
 fn watts(table: &Table) -> Result<Vec<(String, f64)>, TaskError> {
     let [kernel, power] = POWER_COLUMNS;
     let rows = table.rows().map(|row| {
@@ -338,29 +339,30 @@ fn watts(table: &Table) -> Result<Vec<(String, f64)>, TaskError> {
 mod tests {
     use super::*;
 
-    /// The table of counters with one row.
+    /// Builds a counter table with one row.
     fn table(row: &str) -> Table {
         Table::parse("counters.csv", &format!("{}\n{row}\n", COLUMNS.join(",")), &COLUMNS).unwrap()
     }
 
     #[test]
-    fn an_idle_board_draws_what_the_set_says_and_nothing_else() {
+    fn an_idle_board_draws_only_static_power() {
         let kernels = counters(&table("histogram,x,0,0,0,0,0,0,0,0,0,0,0,0,0,0,80,1417000,1.0")).unwrap();
         let output = compare(&kernels, &[("histogram_k1".into(), 100.0)]).unwrap();
-        let set = EnergySet::named(SET).unwrap();
+        let set = EnergySet::named(ENERGY_SET).unwrap();
         let expected = set.board.constant_watts + 80.0 * set.sm.static_watts;
         assert_eq!(output.column("middle W"), Some(vec![&*format!("{expected:.1}")]));
         assert_eq!(output.column("all integer W"), output.column("all FMA W"));
     }
 
     #[test]
-    fn the_counters_become_the_events_that_the_assumptions_say() {
+    fn the_counters_are_converted_by_the_assumptions() {
         let row = "mergeSort,mergeSortShared,8,4,2,2,10,20,64,16,5,6,7,0,9,0.4,16,1000,1.0";
         let (name, counters) = counters(&table(row)).unwrap().remove(0);
         assert_eq!(name, "mergeSort_k1");
         let integer = counts(&counters, Mix::Integer);
         let float = counts(&counters, Mix::Float);
-        // 0.4 of five pipes are two pipes busy, each with an instruction every two cycles: 1 per cycle on each of 80 SMs.
+        // A duty of 0.4 over five pipes is two busy pipes. Each issues one instruction every two cycles, so each of the 80 SMs executes 1
+        // per cycle.
         let (arithmetic, memory) = (80_000, 20 + 10 + 16 / 4);
         assert_eq!(integer.get(Event::Issue), arithmetic + memory);
         assert_eq!((integer.get(Event::IntegerLane), integer.get(Event::FloatLane)), (32 * arithmetic, 0));
@@ -371,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn unreadable_values_are_named() {
         let error = counters(&table("histogram,x,many,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,1.0")).unwrap_err().to_string();
         assert!(error.contains("line 2: `L1_RH` is `many`"), "{error}");
         let power = Table::parse("power.csv", ",mean HW_power\nk,none\n", &POWER_COLUMNS).unwrap();

@@ -1,8 +1,8 @@
 //! `study relaxed`: error and speed of epochs longer than the lookahead.
 //!
-//! Every trace of the standard set runs exactly, and with epochs of one, two, four and eight lookaheads, on one thread. The
-//! error is that of net cycles against the exact run. Runs are interleaved and the fastest of several counts, so that changes
-//! of the host's load affect all lengths alike; the simulated figures are the same in each.
+//! Every trace of the standard set runs exactly, and with epochs of one, two, four and eight lookaheads, on one thread. The error compares
+//! net cycles with the exact run. Runs are interleaved and the fastest of several is used, so that changes of the host's load affect all
+//! lengths alike; the simulated figures do not vary between repetitions.
 
 use std::path::Path;
 
@@ -14,18 +14,18 @@ use warpshard_lab::statistics::{error_percent, geometric_mean, mean_magnitude};
 use warpshard_report::plot::{Form, Plot, Series};
 
 use super::bench::STANDARD_SET;
-use super::reference::LeftOut;
+use super::reference::SkippedTraces;
 use super::{TraceRun, Traces};
 
 /// Lengths of epochs, in lookaheads.
 const FACTORS: [u64; 4] = [1, 2, 4, 8];
-/// Runs of each trace and length, of which the fastest counts.
+/// Runs of each trace and length; the fastest one is used.
 const RUNS: usize = 3;
 
 /// Runs the standard set.
 ///
 /// # Errors
-/// When no trace could be run.
+/// Fails if no trace ran.
 pub fn run(references: &References, traces: &Traces<'_>) -> Result<StudyOutput, StudyError> {
     let mut output = StudyOutput::new("relaxed", format!("epochs beyond the lookahead on {}, against exact runs", traces.machine));
     output.columns(&[
@@ -41,7 +41,7 @@ pub fn run(references: &References, traces: &Traces<'_>) -> Result<StudyOutput, 
         "speed ratio",
     ]);
     let mut by_factor: [Measured; FACTORS.len()] = Default::default();
-    let mut left_out = LeftOut::default();
+    let mut left_out = SkippedTraces::default();
     for &(trace, _) in STANDARD_SET {
         let folder = crate::trace_folder(references, &traces.cache, trace);
         let Some((exact, relaxed)) =
@@ -91,7 +91,7 @@ pub fn run(references: &References, traces: &Traces<'_>) -> Result<StudyOutput, 
     Ok(output)
 }
 
-/// What all traces showed at one length of epochs.
+/// Results of all traces at one epoch length.
 #[derive(Default)]
 struct Measured {
     errors: Vec<f64>,
@@ -99,7 +99,7 @@ struct Measured {
     ratios: Vec<f64>,
 }
 
-/// The exact run and the relaxed ones, each with the seconds of its fastest repetition.
+/// Returns the exact run and the relaxed runs, each with the host time of its fastest repetition.
 fn measure(folder: &Path, traces: &Traces<'_>) -> Result<(TraceRun, Vec<TraceRun>), TaskError> {
     let faster = |best: Option<TraceRun>, run: TraceRun| match best {
         Some(best) if best.simulate_seconds <= run.simulate_seconds => best,

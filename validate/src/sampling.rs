@@ -1,7 +1,7 @@
-//! `study sampling`: sampled runs of long workloads against whole ones: error, whether intervals contain the truth, and what is saved.
+//! `study sampling`: sampled runs of long workloads, compared with full runs: error, coverage of the confidence intervals, and time saved.
 //!
-//! Programs are executed once and recorded as native traces, which are kept; whole and sampled runs read the same file. A workload is run
-//! whole once and sampled with several seeds.
+//! Programs are executed once and recorded as native traces in the cache; full and sampled runs read the same file. Each workload runs in
+//! full once and sampled with several seeds.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -29,17 +29,17 @@ use super::reference::native_trace;
 
 const PROGRAMS: &str = "programs";
 
-/// Warp instructions from which on a workload counts as long: one core simulates them in about a minute, so that a user would want a sample.
-const LONG: u64 = 100_000_000;
+/// Minimum warp instructions of a long workload. One core simulates this many in about a minute, so that sampling pays off.
+const LONG_WARP_INSTRUCTIONS: u64 = 100_000_000;
 
-/// How long a workload is, and whether it counts.
+/// Length class of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Length {
-    /// Run for a test of stored results alone; it counts in no figure.
+    /// A workload for a test of the stored results; no figure includes it.
     Short,
-    /// Less than [`LONG`], with figures of its own: what sampling does where a whole run is not long.
+    /// Less than [`LONG_WARP_INSTRUCTIONS`]. Separate figures show the effect of sampling on runs that are not long.
     Medium,
-    /// [`LONG`] or more; the verdict is about these.
+    /// [`LONG_WARP_INSTRUCTIONS`] or more; the verdict includes only these workloads.
     Long,
 }
 
@@ -53,16 +53,16 @@ impl Length {
     }
 }
 
-/// A workload of the study: a program with its parameters, and values of the machine.
+/// A workload of the study: a program with its parameters, and overrides of the machine.
 struct Case {
     name: &'static str,
     program: &'static str,
     parameters: &'static [(&'static str, u64)],
     machine: &'static [(&'static str, &'static str)],
-    /// Whether the quick study has it.
+    /// `true` if the quick study includes the case.
     quick: bool,
     length: Length,
-    /// Whether no part of the method was changed because of it: it has figures of its own.
+    /// `true` if the case did not influence the method; such cases have separate figures.
     fresh: bool,
 }
 
@@ -70,17 +70,17 @@ const fn case(name: &'static str, program: &'static str, parameters: &'static [(
     Case { name, program, parameters, machine: &[], quick: false, length: Length::Long, fresh: false }
 }
 
-/// The same program with a shorter input.
+/// Returns a case of medium length.
 const fn medium(name: &'static str, program: &'static str, parameters: &'static [(&'static str, u64)]) -> Case {
     Case { length: Length::Medium, ..case(name, program, parameters) }
 }
 
-/// Few SMs, so that a grid of some ten thousand CTAs is many waves.
-const SMALL: &[(&str, &str)] = &[("gpu.sms", "8"), ("mem.map.partitions", "4")];
+/// Overrides for a machine with few SMs, so that a grid of some ten thousand CTAs takes many waves.
+const FEW_SMS: &[(&str, &str)] = &[("gpu.sms", "8"), ("mem.map.partitions", "4")];
 
-/// On few SMs.
+/// Moves a case to the machine with few SMs.
 const fn on_few(case: Case) -> Case {
-    Case { machine: SMALL, ..case }
+    Case { machine: FEW_SMS, ..case }
 }
 
 const fn fresh(case: Case) -> Case {
@@ -142,34 +142,34 @@ const CASES: &[Case] = &[
     on_few(medium("cp-medium", "gpgpusim/cp.toml", &[("atoms", 20), ("across", 128), ("down", 512)])),
 ];
 
-/// What is asked of the whole study.
-const ERROR: f64 = 2.0;
-const SPEED_UP: f64 = 20.0;
-const COVERAGE: f64 = 90.0;
+/// Targets of the whole study: error in percent, speed-up, and coverage in percent.
+const MAX_ERROR_PERCENT: f64 = 2.0;
+const MIN_SPEED_UP: f64 = 20.0;
+const MIN_COVERAGE_PERCENT: f64 = 90.0;
 
-/// Loads a workload afresh.
+/// Function that loads a new instance of a workload.
 type LoadWorkload<'a> = dyn Fn() -> Result<Arc<Workload>, TaskError> + 'a;
 
-/// What one run came to.
+/// Results of one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Run {
     net_cycles: f64,
     half_width: f64,
     dram: f64,
-    /// Warp instructions that were simulated.
+    /// Simulated warp instructions.
     simulated: u64,
     launches: (u32, u32, u32, u32),
     warming: f64,
-    /// Seconds of processor time of loading and simulating.
+    /// Processor time of loading and simulating, in seconds.
     seconds: f64,
 }
 
-/// Runs everything.
+/// Runs the study.
 ///
 /// # Errors
-/// When the programs are not there, nothing is selected, or a run fails.
+/// Fails if the programs are missing, no case is selected, or a run fails.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    let cases: Vec<&Case> = CASES.iter().filter(|case| (!request.quick || case.quick) && request.wants(case.name)).collect();
+    let cases: Vec<&Case> = CASES.iter().filter(|case| (!request.quick || case.quick) && request.includes(case.name)).collect();
     if cases.is_empty() {
         let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
         let only = request.only.as_deref().unwrap_or_default();
@@ -199,7 +199,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let mut all: BTreeMap<(Reverse<Length>, bool), Summary> = BTreeMap::new();
     let mut rows = Vec::new();
     for case in cases {
-        one(request, case, seeds, &mut output, &mut all, &mut rows)?;
+        study_case(request, case, seeds, &mut output, &mut all, &mut rows)?;
         if let Some(progress) = &request.progress {
             progress(case.name);
         }
@@ -213,7 +213,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
-/// Over the workloads at which the method was made, or over the others.
+/// Results over the development workloads, or over the fresh ones.
 #[derive(Default)]
 struct Summary {
     errors: Vec<f64>,
@@ -232,20 +232,30 @@ impl Summary {
         let geometric = |values: &[f64]| mean(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()).exp();
         let coverage = 100.0 * self.hits as f64 / self.runs as f64;
         let rows = [
-            ("mean error of net cycles over the workloads, %", mean(&self.errors), format!("at most {ERROR}"), mean(&self.errors) <= ERROR),
+            (
+                "mean error of net cycles over the workloads, %",
+                mean(&self.errors),
+                format!("at most {MAX_ERROR_PERCENT}"),
+                mean(&self.errors) <= MAX_ERROR_PERCENT,
+            ),
             (
                 "speed-up in simulated warp instructions, geometric mean",
                 geometric(&self.instructions),
-                format!("at least {SPEED_UP}"),
-                geometric(&self.instructions) >= SPEED_UP,
+                format!("at least {MIN_SPEED_UP}"),
+                geometric(&self.instructions) >= MIN_SPEED_UP,
             ),
             (
                 "speed-up in processor time, geometric mean",
                 geometric(&self.seconds),
-                format!("at least {SPEED_UP}"),
-                geometric(&self.seconds) >= SPEED_UP,
+                format!("at least {MIN_SPEED_UP}"),
+                geometric(&self.seconds) >= MIN_SPEED_UP,
             ),
-            ("runs whose interval contains the truth, %", coverage, format!("at least {COVERAGE}"), coverage >= COVERAGE),
+            (
+                "runs whose interval contains the truth, %",
+                coverage,
+                format!("at least {MIN_COVERAGE_PERCENT}"),
+                coverage >= MIN_COVERAGE_PERCENT,
+            ),
         ];
         for (figure, ours, asked, holds) in rows {
             output.compare(
@@ -256,7 +266,7 @@ impl Summary {
     }
 }
 
-fn one(
+fn study_case(
     request: &Request,
     case: &Case,
     seeds: u64,
@@ -268,8 +278,8 @@ fn one(
     let machine = machine(case, &request.set).map_err(wrong)?;
     let trace = recorded(case, request.cache.as_deref().unwrap_or(Path::new("target/traces"))).map_err(wrong)?;
     let lab = request.lab();
-    // One after the other, so that times of this process are theirs.
-    let run = |seed| lab.one(&OneRun { case, machine: &machine, trace: &trace, seed });
+    // Runs execute one after the other, so that the processor time of this process belongs to one run.
+    let run = |seed| lab.one(&CaseRun { case, machine: &machine, trace: &trace, seed });
     let truth = run(None).map_err(StudyError::input)?;
     let runs: Vec<Run> = (1..=seeds).map(|seed| run(Some(seed))).collect::<Result<_, _>>().map_err(StudyError::input)?;
 
@@ -304,9 +314,10 @@ fn one(
     if case.length == Length::Short {
         return Ok(());
     }
-    if (case.length == Length::Long) != (truth.simulated >= LONG) {
+    if (case.length == Length::Long) != (truth.simulated >= LONG_WARP_INSTRUCTIONS) {
         return Err(wrong(
-            format!("it has {} warp instructions; long workloads have {LONG} or more, the others fewer", truth.simulated).into(),
+            format!("it has {} warp instructions; long workloads have {LONG_WARP_INSTRUCTIONS} or more, the others fewer", truth.simulated)
+                .into(),
         ));
     }
     let all = all.entry((Reverse(case.length), case.fresh)).or_default();
@@ -318,15 +329,15 @@ fn one(
     Ok(())
 }
 
-/// A run of a case, whole or sampled with a seed.
-struct OneRun<'a> {
+/// A run of a case, in full or sampled with a seed.
+struct CaseRun<'a> {
     case: &'a Case,
     machine: &'a Machine,
     trace: &'a Path,
     seed: Option<u64>,
 }
 
-impl fmt::Display for OneRun<'_> {
+impl fmt::Display for CaseRun<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.seed {
             Some(seed) => write!(f, "{} sampled with seed {seed}", self.case.name),
@@ -335,7 +346,7 @@ impl fmt::Display for OneRun<'_> {
     }
 }
 
-impl Task for OneRun<'_> {
+impl Task for CaseRun<'_> {
     type Result = Run;
 
     fn key(&self) -> Result<String, TaskError> {
@@ -344,7 +355,7 @@ impl Task for OneRun<'_> {
     }
 
     fn sources(&self) -> &'static str {
-        // What a whole run comes to is no matter of how samples are drawn.
+        // A full run does not depend on the code that draws samples.
         if self.seed.is_some() { warpshard_build::SOURCES } else { warpshard_build::SIMULATOR }
     }
 
@@ -358,7 +369,7 @@ fn percent(value: f64, base: f64) -> f64 {
     100.0 * (value / base.max(1.0) - 1.0)
 }
 
-/// A row of `runs.csv`.
+/// Formats a row of `runs.csv`.
 fn run_row(case: &Case, seed: u64, run: &Run, truth: &Run) -> Vec<String> {
     vec![
         case.name.to_owned(),
@@ -372,7 +383,7 @@ fn run_row(case: &Case, seed: u64, run: &Run, truth: &Run) -> Vec<String> {
     ]
 }
 
-/// The first row of `runs.csv` as the program gives it now; without recording, as the program is short.
+/// Recomputes the first row of `runs.csv`, without recording, because the program is short.
 #[cfg(test)]
 pub(super) fn first_run() -> Result<String, TaskError> {
     let case = &CASES[0];
@@ -391,10 +402,10 @@ fn machine(case: &Case, set: &[(String, String)]) -> Result<Machine, TaskError> 
     Machine::load("v100", &overrides).map(|loaded| loaded.machine).map_err(TaskError::from)
 }
 
-/// The trace of a program, recorded where it is not kept yet.
+/// Returns the trace of a program; records it unless the cache has it.
 fn recorded(case: &Case, cache: &Path) -> Result<PathBuf, TaskError> {
     let parameters: Vec<(String, String)> = case.parameters.iter().map(|(key, value)| ((*key).to_owned(), value.to_string())).collect();
-    // A trace of an older version says less of its launches.
+    // The version is in the name, because older versions record less about launches.
     let name = format!(
         "sampling-v{NATIVE_VERSION}-{}{}",
         case.name,
@@ -456,7 +467,7 @@ fn sampled(machine: &Machine, load: &LoadWorkload<'_>, seed: u64) -> Result<Run,
     let seconds = processor_seconds() - before;
     let outcome = &result.outcome;
     let Some(sampled) = &outcome.sampled else {
-        // The sample would have been most of the workload, which was simulated whole.
+        // The sampler simulated the whole workload, because the sample would have been most of it.
         return Ok(of_whole(outcome, seconds));
     };
     let net = sampled.estimate("net_cycles").ok_or("a sampled run has an estimate of its net cycles")?;
@@ -471,9 +482,9 @@ fn sampled(machine: &Machine, load: &LoadWorkload<'_>, seed: u64) -> Result<Run,
     })
 }
 
-/// Seconds of processor time that this process has taken so far, where the host says so; 0 elsewhere.
+/// Returns the processor seconds used by this process; 0 if the host does not report them.
 fn processor_seconds() -> f64 {
-    // Fields 14 and 15, in hundredths of a second; the second field is the name, which ends with the last parenthesis.
+    // Fields 14 and 15 are in hundredths of a second. The second field, the name, ends with the last parenthesis.
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
     fields.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / 100.0

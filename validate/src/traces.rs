@@ -1,4 +1,4 @@
-//! Runs traces for a study: loads machine and trace, simulates, and reduces the outcome to the figures that studies compare.
+//! Trace runs of a study: loads machine and trace, simulates, and reduces the outcome to the compared figures.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use warpshard_report::metrics::{self, Totals};
 use warpshard_run::Catalogue;
 use warpshard_stats::Relaxed;
 
-/// What all runs of a study share.
+/// Settings that all runs of a study share.
 #[derive(Clone, Debug)]
 pub struct Traces<'a> {
-    /// What the machine is looked up in.
+    /// Catalogue of machines and models.
     pub catalogue: &'static Catalogue,
-    /// The machine, by name or file.
+    /// Name or file of the machine.
     pub machine: &'a str,
-    /// Settings of the machine on top of its file, as key and value.
+    /// Overrides of the machine's keys, as key and value.
     pub overrides: Vec<(String, String)>,
-    /// Where generated traces are kept.
+    /// Folder of generated traces.
     pub cache: PathBuf,
 }
 
-/// The figures of one run.
+/// Figures of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceRun {
     /// Core cycles without launch latency.
     pub net_cycles: u64,
-    /// Core cycles in all.
+    /// Total core cycles.
     pub cycles: u64,
     /// Warp instructions.
     pub warp_instructions: u64,
@@ -37,7 +37,7 @@ pub struct TraceRun {
     pub thread_instructions: u64,
     /// L1 accesses, in sectors or lines as the machine requests them.
     pub l1_accesses: u64,
-    /// L1 misses, in the same.
+    /// L1 misses, in the unit of the accesses.
     pub l1_misses: u64,
     /// LLC accesses, in sectors.
     pub llc_accesses: u64,
@@ -49,37 +49,37 @@ pub struct TraceRun {
     pub dram_reads: u64,
     /// DRAM writes, in bursts.
     pub dram_writes: u64,
-    /// Host seconds of simulating.
+    /// Host seconds of the simulation.
     pub simulate_seconds: f64,
-    /// Host seconds of decoding.
+    /// Host seconds of the trace decoding.
     pub decode_seconds: f64,
-    /// Share of the worker's time that was spent at barriers.
+    /// Share of the workers' time spent at barriers.
     pub wait_share: f64,
     /// The machine's lookahead in core cycles.
     pub lookahead_cycles: u64,
-    /// What makes the figures approximate, in a relaxed run.
+    /// Statistics of the approximation in a relaxed run.
     pub relaxed: Option<Relaxed>,
 }
 
 impl<'a> Traces<'a> {
-    /// The machine and settings that `request` asks for.
+    /// Takes the machine and overrides from `request`.
     pub fn of(request: &'a Request, default: &'static str) -> Self {
         let cache = request.cache.clone().unwrap_or_else(|| PathBuf::from("target/traces"));
         Self { machine: request.machine.as_deref().unwrap_or(default), overrides: request.set.clone(), catalogue: request.catalogue, cache }
     }
 
-    /// Runs the trace in `folder` on `threads` worker threads, with further settings of the machine.
+    /// Runs the trace in `folder` on `threads` worker threads, with additional overrides of the machine.
     ///
     /// # Errors
-    /// Whatever goes wrong, as a message for the user.
+    /// Fails with a message for the user if the machine or the trace cannot be loaded, or the run fails.
     pub fn run(&self, folder: &Path, threads: usize, settings: &[(String, String)]) -> Result<TraceRun, TaskError> {
         self.run_as(folder, settings, RunOptions { threads, ..RunOptions::default() })
     }
 
-    /// The same, with all options of a run.
+    /// Runs the trace in `folder` with the given run options.
     ///
     /// # Errors
-    /// As [`Traces::run`].
+    /// Fails in the cases of [`Traces::run`].
     pub fn run_as(&self, folder: &Path, settings: &[(String, String)], run: RunOptions) -> Result<TraceRun, TaskError> {
         let overrides: Vec<Override> = self.overrides.iter().chain(settings).map(|(key, value)| Override::new(key, value)).collect();
         let machine = self.catalogue.machine(self.machine, &overrides)?.machine;
@@ -116,7 +116,7 @@ impl<'a> Traces<'a> {
     }
 }
 
-/// Counters that together are the L1's accesses.
+/// Counters whose sum is the L1's accesses.
 const L1_ACCESSES: &[&str] = &[
     "l1_read_hits",
     "l1_read_pending_hits",
@@ -127,9 +127,9 @@ const L1_ACCESSES: &[&str] = &[
     "l1_write_misses",
     "l1_write_sector_misses",
 ];
-/// Counters that together are the L1's misses.
+/// Counters whose sum is the L1's misses.
 const L1_MISSES: &[&str] = &["l1_read_misses", "l1_read_sector_misses", "l1_write_misses", "l1_write_sector_misses"];
-/// Counters that together are the LLC's accesses.
+/// Counters whose sum is the LLC's accesses.
 const LLC_ACCESSES: &[&str] = &["accesses"];
-/// Counters that together are the LLC's misses.
+/// Counters whose sum is the LLC's misses.
 const LLC_MISSES: &[&str] = &["misses"];

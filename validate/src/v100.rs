@@ -1,12 +1,14 @@
-//! `study v100`: cycles of the suite's programs, compared with those of a real V100 and with Accel-Sim's of the same applications.
+//! `study v100`: cycles of the suite's programs, compared with a real V100 and with Accel-Sim on the same applications.
 //!
-//! In: cycles of whole applications, and which program with which parameters does the same (`validate/reference`).
-//! Accel-Sim's published cycles include its launch latency of 5000 cycles per kernel, and a profiler's cycles include what the hardware needs
-//! to begin and end a kernel; so ours include the machine's launch latency, and are shown without it, too. One run has all launches one after
-//! the other; a profiler flushes the caches before each, so that every launch is also run on its own, and its active cycles are summed.
+//! The inputs are cycles of whole applications, and the program and parameters equivalent to each application (`validate/reference`).
+//! Accel-Sim's published cycles include its launch latency of 5000 cycles per kernel, and a profiler's cycles include the hardware's
+//! overhead at the begin and end of a kernel. Our cycles therefore include the machine's launch latency; they are also shown without it.
+//! One run executes all launches in sequence. A profiler flushes the caches before each launch, so every launch also runs alone, and its
+//! active cycles are summed.
 //!
-//! No empty kernel was measured on the V100, so the launch overhead of the hardware comes from its applications of the smallest kernels: measured
-//! cycles without our active cycles, by launch, the median over these applications. An error of our active cycles is in it. Nothing else is fitted.
+//! No empty kernel was measured on the V100, so the hardware's launch overhead is estimated from the applications with the smallest
+//! kernels: measured cycles minus our active cycles, per launch, the median over these applications. The estimate contains any error of our
+//! active cycles. No other parameter is fitted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,27 +35,27 @@ use warpshard_workload::{Command, Workload};
 
 use super::reference::Measured;
 
-/// Where the suite lies.
+/// Folder of the suite.
 const PROGRAMS: &str = "programs";
 
-/// Errors beyond this are listed as causes to find, in percent.
-const LARGE: f64 = 30.0;
+/// Error in percent above which an application is listed for analysis.
+const LARGE_ERROR_PERCENT: f64 = 30.0;
 
-/// Most active cycles of a launch, in the mean over an application, for the application to count in the estimate of the launch overhead.
-const SMALL: u64 = 10_000;
+/// Largest mean active cycles per launch of an application in the estimate of the launch overhead.
+const SMALL_LAUNCH_CYCLES: u64 = 10_000;
 
-/// Which program does what an application does.
+/// An application and the equivalent program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Application {
-    /// As the table of cycles calls it.
+    /// Name of the application in the table of cycles.
     name: String,
-    /// Folder and name of the program.
+    /// Folder and name of the equivalent program.
     program: Option<String>,
-    /// Its parameters.
+    /// Parameters of the program.
     #[serde(default)]
     set: BTreeMap<String, i64>,
-    /// Why there is no program with the same input.
+    /// Reason why no program has the same input.
     unknown: Option<String>,
 }
 
@@ -72,17 +74,18 @@ struct Timing<'a> {
     overrides: &'a [(String, String)],
 }
 
-/// What a program took.
+/// Cycles of a program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Taken {
+struct ProgramCycles {
     launches: u64,
-    /// Core cycles, with the launch latency of every kernel.
+    /// Core cycles, including the launch latency of every kernel.
     cycles: u64,
-    /// Launch latency in it.
+    /// Launch latency included in `cycles`.
     latency: u64,
-    /// The same with caches that are empty before every launch.
+    /// Core cycles, including launch latency, with caches that are empty before every launch.
     cold: u64,
-    /// From the start of a launch's first CTA to the end of its last, summed over the launches, with caches that are empty before each.
+    /// Core cycles from the start of a launch's first CTA to the end of its last CTA, summed over the launches, with caches that are empty
+    /// before each.
     active: u64,
     warp_instructions: u64,
 }
@@ -117,9 +120,9 @@ fn load(catalogue: &Catalogue, machine: &str, overrides: &[(String, String)]) ->
 struct Sums {
     /// Core cycles.
     cycles: u64,
-    /// Launch latency in them.
+    /// Launch latency included in `cycles`.
     latency: u64,
-    /// Core cycles from the start of a launch's first CTA to the end of its last.
+    /// Core cycles from the start of a launch's first CTA to the end of its last CTA.
     active: u64,
     warp_instructions: u64,
 }
@@ -135,14 +138,14 @@ fn run(machine: &Machine, workload: Workload) -> Result<Sums, TaskError> {
 }
 
 impl Task for Timing<'_> {
-    type Result = Taken;
+    type Result = ProgramCycles;
 
     fn key(&self) -> Result<String, TaskError> {
         let code = crc32fast::hash(programs::content(&self.file())?.as_bytes());
         Ok(format!("v100 active {:?} {} {code:08x}", self.set, self.machine()?.provenance.to_toml()))
     }
 
-    fn run(&self) -> Result<Taken, TaskError> {
+    fn run(&self) -> Result<ProgramCycles, TaskError> {
         let machine = self.machine()?.machine;
         let program = self.load()?;
         let workload = || program.workload().map_err(|error| error.to_string());
@@ -151,7 +154,7 @@ impl Task for Timing<'_> {
         let Sums { cycles, latency, mut active, warp_instructions } = run(&machine, all)?;
         let mut cold = cycles;
         if launches > 1 {
-            // Each launch of one workload in a run of its own: values go on, caches begin empty.
+            // Each launch of one workload in a separate run: memory values persist, caches begin empty.
             let whole = workload()?;
             (cold, active) = (0, 0);
             for number in 0..launches {
@@ -160,22 +163,22 @@ impl Task for Timing<'_> {
                 active += alone.active;
             }
         }
-        Ok(Taken { launches: launches as u64, cycles, latency, cold, active, warp_instructions })
+        Ok(ProgramCycles { launches: launches as u64, cycles, latency, cold, active, warp_instructions })
     }
 }
 
-/// An application that was measured.
+/// A measured application and our result.
 struct Row<'a> {
     application: &'a Application,
     hardware: u64,
     accel_sim: u64,
-    ours: Taken,
+    ours: ProgramCycles,
 }
 
-/// Runs every application that a program does, and compares cycles.
+/// Runs every application with an equivalent program, and compares cycles.
 ///
 /// # Errors
-/// When the reference cannot be read, the suite is not there, or no application is asked for.
+/// Fails if the reference cannot be read, the suite is missing, or the request matches no application.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let columns = ["app", "hardware_cycles", "accel_sim_cycles"];
     let table = Measured::BoardCycles.table(&request.references, &columns).map_err(StudyError::reference)?;
@@ -183,12 +186,12 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     load(request.catalogue, machine, &request.set).map_err(StudyError::input)?;
     let applications = applications();
     let measured = measured(&table).map_err(StudyError::reference)?;
-    let known = |application: &&Application| request.wants(application.program.as_deref().unwrap_or(&application.name));
+    let known = |application: &&Application| request.includes(application.program.as_deref().unwrap_or(&application.name));
     let chosen: Vec<&Application> = applications.iter().filter(known).collect();
     let tasks: Vec<Timing<'_>> = chosen.iter().filter_map(|application| timing(application, request, machine)).collect();
     if tasks.is_empty() {
         let asked = request.only.as_deref().unwrap_or_default();
-        return Err(StudyError::Nothing(format!("no application with a known input is called like `{asked}`")));
+        return Err(StudyError::Nothing(format!("no application with a known input matches `{asked}`")));
     }
     let mut results = request.lab().all(&tasks).map_err(StudyError::input)?.into_iter();
     let mut output = StudyOutput::new("v100", format!("cycles of programs on {machine}, of a real V100, and of Accel-Sim"));
@@ -207,19 +210,20 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
 }
 
 impl Row<'_> {
-    /// Measured cycles without our active cycles, by launch, where the kernels are so small that most of this is launch overhead.
+    /// Returns measured cycles minus our active cycles, per launch; `None` unless the kernels are so small that most of it is launch
+    /// overhead.
     fn overhead(&self) -> Option<f64> {
-        let Taken { launches, active, .. } = self.ours;
-        (launches > 1 && active < SMALL * launches).then(|| (self.hardware as f64 - active as f64) / launches as f64)
+        let ProgramCycles { launches, active, .. } = self.ours;
+        (launches > 1 && active < SMALL_LAUNCH_CYCLES * launches).then(|| (self.hardware as f64 - active as f64) / launches as f64)
     }
 
-    /// Our active cycles with a launch overhead for every launch.
+    /// Returns our active cycles plus a launch overhead per launch.
     fn with_overhead(&self, overhead: f64) -> u64 {
         self.ours.active.saturating_add_signed((overhead * self.ours.launches as f64).round() as i64)
     }
 }
 
-/// The launch overhead of the hardware in core cycles, as its applications of the smallest kernels show it.
+/// Estimates the hardware's launch overhead in core cycles: the median over the applications with the smallest kernels.
 fn launch_overhead(rows: &[Row<'_>]) -> Option<f64> {
     median(&rows.iter().filter_map(Row::overhead).collect::<Vec<_>>())
 }
@@ -273,7 +277,7 @@ fn show(output: &mut StudyOutput, rows: &[Row<'_>]) -> Result<(), StudyError> {
             others.push(own[5]);
         }
         points.push((*hardware as f64, ours.cycles as f64));
-        if own[1].abs() > LARGE {
+        if own[1].abs() > LARGE_ERROR_PERCENT {
             output.note(format!("{name}: {:+.0} % of the V100's cycles, Accel-Sim {:+.0} %", own[1], own[0]));
         }
         let mut cells = vec![name, ours.launches.to_string(), ours.warp_instructions.to_string(), hardware.to_string()];
@@ -293,8 +297,8 @@ fn show(output: &mut StudyOutput, rows: &[Row<'_>]) -> Result<(), StudyError> {
         output.figure("launch overhead measured on the smallest kernels, cycles", overhead);
         output.figure("mean absolute error of active cycles with this overhead, %", mean(&errors[5]));
         output.note(format!(
-            "no empty kernel was measured on the V100: the launch overhead is the median, over the {} applications with launches below {SMALL} active \
-             cycles, of measured cycles without our active cycles, by launch",
+            "no empty kernel was measured on the V100: the launch overhead is the median, over the {} applications with launches below {SMALL_LAUNCH_CYCLES} active \
+             cycles, of measured cycles minus our active cycles, per launch",
             rows.len() - others.len()
         ));
         if !others.is_empty() {
@@ -338,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_takes_longer_with_empty_caches_and_errors_are_of_the_measured_cycles() {
+    fn a_program_takes_longer_with_empty_caches() {
         let applications = applications();
         let application = applications.iter().find(|known| known.program.as_deref() == Some("rodinia/lud")).unwrap();
         let task = Timing {
@@ -352,11 +356,11 @@ mod tests {
         assert_eq!(ours.launches, 7);
         assert!(ours.cold > ours.cycles && ours.cycles > ours.latency, "{ours:?}");
         let mut output = StudyOutput::new("v100", String::new());
-        // Seven launches, each alone: what is not launch latency is active, but for the dispatcher's links.
+        // Seven launches, each alone. All cycles other than launch latency are active, except for the dispatcher's links.
         assert!(ours.active <= ours.cold - ours.latency && ours.active > 7 * 100, "{ours:?}");
         let rows = [Row { application, hardware: ours.cycles * 2, accel_sim: ours.cycles * 3, ours }];
         show(&mut output, &rows).unwrap();
-        // The only application: its overhead makes its active cycles the measured ones.
+        // With a single application, the estimated overhead makes its active cycles equal to the measured ones.
         assert!(output.figure_named("mean absolute error of active cycles with this overhead, %").unwrap() < 0.1);
         let overhead = output.figure_named("launch overhead measured on the smallest kernels, cycles").unwrap();
         assert!((overhead - (rows[0].hardware - rows[0].ours.active) as f64 / 7.0).abs() < 1e-6);

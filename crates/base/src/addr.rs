@@ -10,19 +10,20 @@ pub const LINE_BYTES: u64 = 128;
 pub const SECTOR_BYTES: u64 = 32;
 /// Sectors of a line.
 pub const SECTORS_PER_LINE: u32 = 4;
-/// Bytes of each sector of a line, a bit each.
+/// Bytes of each sector of a line, as masks with a bit per byte.
 pub type SectorBytes = [u32; SECTORS_PER_LINE as usize];
 
-/// The bit at which the number of an application stands in an address; CPU cores have theirs below it, from bit 48 up.
+/// The lowest address bit that holds the number of an application. The number of a CPU core lies below, from bit 48 up.
 const APPLICATION_BIT: u32 = 56;
-/// Bytes between the address spaces of two applications. The lower part differs too, because DRAM devices are smaller than address
-/// spaces: equal addresses of two applications lie in different rows.
+/// Bytes between the address spaces of two applications. Their low bits differ too, because a DRAM device is smaller than an address space:
+/// equal addresses of two applications lie in different rows.
 const SPACE_BYTES: u64 = 1 << APPLICATION_BIT | 1 << 28;
 
-/// Most applications that have address spaces of their own.
+/// The largest number of applications with separate address spaces.
 pub const MAX_APPLICATIONS: usize = 1 << (u64::BITS - APPLICATION_BIT);
 
-/// Where the address space of an application begins: its addresses are moved by this, so that no two applications share a line.
+/// Returns the start of the address space of an application. The addresses of an application are offset by this value, so that no two
+/// applications share a line.
 pub fn address_space(app: AppId) -> u64 {
     u64::from(app.0).wrapping_mul(SPACE_BYTES)
 }
@@ -34,27 +35,27 @@ pub fn address_space(app: AppId) -> u64 {
 pub struct Addr(pub u64);
 
 impl Addr {
-    /// The address of the line that holds this byte.
+    /// Returns the address of the line that contains this byte.
     #[inline]
     #[must_use]
     pub fn line(self) -> Self {
         Self(self.0 & !(LINE_BYTES - 1))
     }
 
-    /// The address of the sector that holds this byte.
+    /// Returns the address of the sector that contains this byte.
     #[inline]
     #[must_use]
     pub fn sector(self) -> Self {
         Self(self.0 & !(SECTOR_BYTES - 1))
     }
 
-    /// The index of the application whose address space this lies in; see [`address_space`].
+    /// Returns the index of the application whose address space contains this address; see [`address_space`].
     #[inline]
     pub fn application(self) -> usize {
         (self.0 >> APPLICATION_BIT) as usize
     }
 
-    /// The sector of its line that holds this byte, 0 to 3.
+    /// Returns the index within its line, 0 to 3, of the sector that contains this byte.
     #[inline]
     pub fn sector_index(self) -> u32 {
         ((self.0 / SECTOR_BYTES) & 3) as u32
@@ -75,14 +76,14 @@ impl SectorMask {
     /// All four sectors of a line of 128 bytes.
     pub const ALL: Self = Self(0xf);
 
-    /// The one sector that holds `addr`.
+    /// Returns the set of the one sector that contains `addr`.
     #[inline]
     pub fn of(addr: Addr) -> Self {
         Self(1 << addr.sector_index())
     }
 
-    /// How many sectors are in the set.
-    // A table: without an instruction for it, counting bits takes ten times as long.
+    /// Returns the number of sectors in the set.
+    // A table is used because counting bits takes ten times as long on a target without an instruction for it.
     #[inline]
     pub fn count(self) -> u32 {
         const COUNTS: [u8; 256] = {
@@ -97,7 +98,7 @@ impl SectorMask {
         u32::from(COUNTS[usize::from(self.0)])
     }
 
-    /// The indices in the set, ascending.
+    /// Returns the indices of the sectors in the set, ascending.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = u32> {
         (0..SECTORS_PER_LINE).filter(move |i| self.0 >> i & 1 != 0)

@@ -1,4 +1,4 @@
-//! Identifiers as newtypes, each with a printed form that names what it is ("sm3", "kernel 2").
+//! Identifiers as newtypes. The printed form of an identifier names its kind ("sm3", "kernel 2").
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($repr:ty), $format:literal) => {
@@ -7,7 +7,7 @@ macro_rules! id {
         pub struct $name(pub $repr);
 
         impl $name {
-            /// The identifier as an index into a dense table.
+            /// Returns the identifier as an index into a dense table.
             #[inline]
             pub fn index(self) -> usize {
                 self.0 as usize
@@ -29,7 +29,7 @@ id!(
     /// A CPU core, counted over the chip.
     CpuId(u16), "cpu{}");
 id!(
-    /// A requester at the networks: first come the SMs, then the CPU cores, each in the order of their numbers.
+    /// A requester on the networks. The SMs have the first numbers, the CPU cores the following ones, each in ascending order.
     PortId(u16), "port{}");
 id!(
     /// A memory partition: one DRAM channel and its LLC slices.
@@ -40,8 +40,8 @@ id!(
 id!(
     /// A kernel launch, counted over the run in the order of the workload's commands.
     KernelIndex(u32), "kernel {}");
-/// Most kernel launches of a run. A packet of 24 bytes has 20 bits for the kernel, and one value means "no kernel".
-pub const MOST_KERNELS: usize = (1 << 20) - 1;
+/// The largest number of kernel launches of a run. A packet of 24 bytes has 20 bits for the kernel, and one value means "no kernel".
+pub const MAX_KERNELS: usize = (1 << 20) - 1;
 
 id!(
     /// A CTA of a kernel, in launch order (the order of the trace).
@@ -50,10 +50,10 @@ id!(
     /// A CUDA stream as the workload numbers it.
     StreamId(u64), "stream {}");
 id!(
-    /// An application: a program of its own that shares the GPU with others.
+    /// An application: a program that shares the GPU with other programs.
     AppId(u16), "application {}");
 id!(
-    /// A piece of the machine that links connect: an SM, a memory partition, a network subnet, the grid scheduler.
+    /// A unit of the machine: an SM, a memory partition, a network subnet or the grid scheduler. Links connect units.
     UnitId(u16), "unit {}");
 id!(
     /// A GPU of the system.

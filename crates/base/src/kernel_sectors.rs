@@ -1,36 +1,36 @@
-//! A kernel launch and the sectors of a line in one word, for requests that are kept by the thousand.
+//! A kernel launch and the sectors of a line, packed into one word for requests that are stored by the thousand.
 
-use super::{KernelIndex, MOST_KERNELS, SectorMask};
+use super::{KernelIndex, MAX_KERNELS, SectorMask};
 
-/// The bits of the sectors; those of the kernel follow.
+/// Bits of the sector mask; the bits of the kernel follow.
 const SECTOR_BITS: u32 = 8;
-const _: () = assert!(MOST_KERNELS << SECTOR_BITS <= u32::MAX as usize);
+const _: () = assert!(MAX_KERNELS << SECTOR_BITS <= u32::MAX as usize);
 
-/// The sectors that a request is about and the kernel launch that it belongs to, in one word: 8 bits and 24.
+/// The sectors of a request and its kernel launch, packed into one word: 8 bits and 24.
 #[derive(Clone, Copy, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct KernelSectors(u32);
 
 impl KernelSectors {
-    /// Packs both.
+    /// Packs a kernel launch and a set of sectors.
     #[inline]
     pub const fn new(kernel: KernelIndex, sectors: SectorMask) -> Self {
-        debug_assert!(kernel.0 as usize <= MOST_KERNELS);
+        debug_assert!(kernel.0 as usize <= MAX_KERNELS);
         Self(kernel.0 << SECTOR_BITS | sectors.0 as u32)
     }
 
-    /// The kernel launch.
+    /// Returns the kernel launch.
     #[inline]
     pub const fn kernel(self) -> KernelIndex {
         KernelIndex(self.0 >> SECTOR_BITS)
     }
 
-    /// The sectors.
+    /// Returns the set of sectors.
     #[inline]
     pub const fn sectors(self) -> SectorMask {
         SectorMask(self.0 as u8)
     }
 
-    /// The same kernel with other sectors.
+    /// Returns a copy with the same kernel and other sectors.
     #[inline]
     #[must_use]
     pub const fn with(self, sectors: SectorMask) -> Self {
@@ -49,8 +49,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_and_sectors_do_not_touch_each_other() {
-        for kernel in [0, 1, 65_535, 65_536, 0xf_5a5a, MOST_KERNELS as u32].map(KernelIndex) {
+    fn kernels_and_sectors_do_not_overlap() {
+        for kernel in [0, 1, 65_535, 65_536, 0xf_5a5a, MAX_KERNELS as u32].map(KernelIndex) {
             for sectors in [0, 1, 0x0f, 0xa5, 0xff].map(SectorMask) {
                 let part = KernelSectors::new(kernel, sectors);
                 assert_eq!((part.kernel(), part.sectors()), (kernel, sectors));

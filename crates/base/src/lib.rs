@@ -1,6 +1,6 @@
-//! The vocabulary of the simulator: identifiers, time, addresses, masks, queues, seeded random numbers.
+//! The vocabulary of the simulator: identifiers, time, addresses, masks, queues and seeded random numbers.
 //!
-//! This package imports only `warpshard-host` and `warpshard-state`. Everything here is plain data without behaviour of the machine.
+//! This package imports only `warpshard-host` and `warpshard-state`. It holds plain data and models no part of the machine.
 #![forbid(unsafe_code)]
 
 mod addr;
@@ -15,7 +15,7 @@ mod time;
 
 pub use addr::{Addr, LINE_BYTES, MAX_APPLICATIONS, SECTOR_BYTES, SECTORS_PER_LINE, SectorBytes, SectorMask, address_space};
 pub use id::{
-    AppId, CpuId, CtaIndex, GpuId, KernelIndex, LinkId, MOST_KERNELS, PartitionId, PortId, SliceId, SmId, StreamId, UnitId, WarpSlot,
+    AppId, CpuId, CtaIndex, GpuId, KernelIndex, LinkId, MAX_KERNELS, PartitionId, PortId, SliceId, SmId, StreamId, UnitId, WarpSlot,
 };
 pub use kernel_sectors::KernelSectors;
 pub use mask::{LaneMask, WARP_SIZE, WarpMask};

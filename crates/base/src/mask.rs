@@ -1,4 +1,4 @@
-//! Sets of lanes and of warps as machine words.
+//! Sets of lanes and sets of warps as machine words.
 
 /// Lanes of a warp.
 pub const WARP_SIZE: u32 = 32;
@@ -11,20 +11,20 @@ impl LaneMask {
     /// All 32 lanes.
     pub const FULL: Self = Self(u32::MAX);
 
-    /// How many lanes are active.
+    /// Returns the number of active lanes.
     #[inline]
     pub fn count(self) -> u32 {
-        // Mostly all; counting bits takes a dozen instructions where the target has no instruction for it.
+        // Usually all lanes are active; counting bits takes a dozen instructions on a target without an instruction for it.
         if self.0 == u32::MAX { u32::BITS } else { self.count_some() }
     }
 
-    // Not inlined, or the compiler merges the two branches and always counts.
+    // This function is not inlined, because the compiler would merge the two branches and always count.
     #[inline(never)]
     fn count_some(self) -> u32 {
         self.0.count_ones()
     }
 
-    /// The active lanes, ascending.
+    /// Returns the active lanes, ascending.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = u32> {
         let mut left = self.0;
@@ -44,7 +44,7 @@ impl LaneMask {
 pub struct WarpMask(pub u64);
 
 impl WarpMask {
-    /// Whether `slot` is in the set.
+    /// Returns true if `slot` is in the set.
     #[inline]
     pub fn has(self, slot: usize) -> bool {
         self.0 >> slot & 1 != 0
@@ -62,13 +62,13 @@ impl WarpMask {
         self.0 &= !(1 << slot);
     }
 
-    /// Whether no slot is in the set.
+    /// Returns true if the set is empty.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The first slot of the set at or after `from`, wrapping at 64.
+    /// Returns the first slot of the set at or after `from`, wrapping at 64.
     #[inline]
     pub fn first_from(self, from: u32) -> Option<usize> {
         if self.0 == 0 {

@@ -1,4 +1,4 @@
-//! Errors that are one message.
+//! A macro for error types that hold one message.
 
 /// Declares an error type that holds one message for the user, made from a `String` or a `&str`.
 ///

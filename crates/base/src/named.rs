@@ -1,6 +1,6 @@
-//! Enumerations whose variants have names and other constant properties, as one table.
+//! A macro for enumerations whose variants have names and other constant properties, written as one table.
 
-/// An enumeration, its properties with their columns, and a row for each variant: `Variant(property, ..): "meaning"`.
+/// Declares an enumeration with the columns of its properties and one row per variant: `Variant(property, ..): "meaning"`.
 ///
 /// ```ignore
 /// named! {
@@ -28,10 +28,10 @@ macro_rules! named {
         impl $name {
             const ROWS: &[($($type,)+)] = &[$(($($value,)+)),+];
 
-            /// How many there are.
+            /// The number of variants.
             pub const COUNT: usize = Self::ROWS.len();
 
-            /// All, in the order of their numbers.
+            /// All variants, in the order of their numbers.
             pub const ALL: [Self; Self::COUNT] = [$(Self::$variant),+];
 
             $(

@@ -1,4 +1,4 @@
-//! A first-in first-out queue in one allocation.
+//! A first-in first-out queue in a single allocation.
 
 use std::fmt;
 
@@ -6,55 +6,55 @@ use warpshard_host::Slots;
 
 use super::prefetch;
 
-/// A queue of at most `capacity` elements in one allocation made at construction.
+/// A queue of at most `capacity` elements in a single allocation made at construction.
 ///
-/// Places without an element keep their old value, and whether the queue is empty is known without reading a place, which is
-/// often not in the host's caches any more.
+/// An empty slot keeps its old value. Testing whether the queue is empty reads no slot, because slots are often no longer in the host's
+/// caches.
 #[derive(Clone, warpshard_state::State)]
 pub struct Ring<T> {
     slots: Slots<T>,
     capacity: u32,
-    /// The place of the oldest element, modulo the number of places.
+    /// The slot of the oldest element, modulo the number of slots.
     head: u32,
     len: u32,
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// An empty queue of `capacity` elements.
+    /// Returns an empty queue of `capacity` elements.
     ///
     /// # Panics
-    /// When `capacity` does not fit 31 bits.
+    /// If `capacity` does not fit 31 bits.
     pub fn new(capacity: usize) -> Self {
         Self { slots: Slots::new(capacity, T::default()), capacity: capacity as u32, head: 0, len: 0 }
     }
 }
 
 impl<T: Copy> Ring<T> {
-    /// Bytes of its places.
+    /// Returns the bytes of the slots.
     pub fn hot_bytes(&self) -> usize {
         size_of_val(self.slots.as_slice())
     }
 
-    /// Prefetches the oldest element and the place of the next one that is appended.
+    /// Prefetches the oldest element and the slot of the element that is appended next.
     #[inline]
     pub fn prefetch(&self) {
         prefetch(self.at(0));
         prefetch(self.at(self.len));
     }
 
-    /// Prefetches the first elements, up to `count`.
+    /// Prefetches up to `count` of the oldest elements.
     #[inline]
     pub fn prefetch_first(&self, count: u32) {
-        (0..count.min(self.len)).for_each(|place| prefetch(self.at(place)));
+        (0..count.min(self.len)).for_each(|position| prefetch(self.at(position)));
     }
 
-    /// Appends `value` and grows where there is no room, for queues whose length is bounded elsewhere.
+    /// Appends `value` and grows the allocation if the queue is full; for queues whose length is bounded elsewhere.
     #[inline]
     pub fn append(&mut self, value: T) {
         self.append_with(|| value);
     }
 
-    /// Appends the value that `value` returns: a large one is then copied once, straight to its place.
+    /// Appends the value that `value` returns. A large value is copied only once, directly into its slot.
     #[inline]
     pub fn append_with(&mut self, value: impl FnOnce() -> T) {
         if !self.slots.reach(self.len) {
@@ -64,7 +64,7 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Doubles the places, with the elements in the first ones.
+    /// Doubles the number of slots and moves the elements into the first ones.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
@@ -73,52 +73,52 @@ impl<T: Copy> Ring<T> {
         self.capacity = self.capacity.max(self.slots.count() as u32);
     }
 
-    /// The element after the first `place`.
+    /// Returns the element at position `position` from the front.
     #[inline]
-    pub fn get(&self, place: usize) -> Option<&T> {
-        if place < self.len as usize { Some(self.at(place as u32)) } else { None }
+    pub fn get(&self, position: usize) -> Option<&T> {
+        if position < self.len as usize { Some(self.at(position as u32)) } else { None }
     }
 
-    /// The same, to be changed.
+    /// Returns a mutable reference to the element at position `position` from the front.
     #[inline]
-    pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
-        if place < self.len as usize { Some(self.slots.get_mut(self.head.wrapping_add(place as u32))) } else { None }
+    pub fn get_mut(&mut self, position: usize) -> Option<&mut T> {
+        if position < self.len as usize { Some(self.slots.get_mut(self.head.wrapping_add(position as u32))) } else { None }
     }
 
-    /// Elements in the queue.
+    /// Returns the number of elements in the queue.
     #[inline]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether the queue holds nothing.
+    /// Returns true if the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether a push would be refused.
+    /// Returns true if the queue is full.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.len >= self.capacity
     }
 
-    /// How many pushes would be accepted now.
+    /// Returns the number of free slots.
     #[inline]
     pub fn free(&self) -> usize {
         (self.capacity - self.len) as usize
     }
 
-    /// The place of the element after the first `place`, whether there is one or not.
+    /// Returns the slot at position `position` from the front, which may be empty.
     #[inline(always)]
-    fn at(&self, place: u32) -> &T {
-        self.slots.get(self.head.wrapping_add(place))
+    fn at(&self, position: u32) -> &T {
+        self.slots.get(self.head.wrapping_add(position))
     }
 
     /// Appends `value`.
     ///
     /// # Panics
-    /// When the queue is full: the caller checks first, as hardware does.
+    /// If the queue is full: the caller checks first, as hardware does.
     #[inline]
     pub fn push(&mut self, value: T) {
         assert!(self.len < self.capacity, "a push into a full queue of {}", self.capacity);
@@ -126,19 +126,19 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// The oldest element.
+    /// Returns the oldest element.
     #[inline]
     pub fn front(&self) -> Option<&T> {
         if self.len == 0 { None } else { Some(self.at(0)) }
     }
 
-    /// The newest element.
+    /// Returns the newest element.
     #[inline]
     pub fn back(&self) -> Option<&T> {
         if self.len == 0 { None } else { Some(self.at(self.len - 1)) }
     }
 
-    /// The oldest element, to be changed in place.
+    /// Returns a mutable reference to the oldest element.
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut T> {
         if self.len == 0 { None } else { Some(self.slots.get_mut(self.head)) }
@@ -166,17 +166,17 @@ impl<T: Copy> Ring<T> {
         Some(value)
     }
 
-    /// Removes the oldest element, which was read with [`Ring::front`] or [`Ring::get`].
+    /// Removes the oldest element, which the caller has read with [`Ring::front`] or [`Ring::get`].
     #[inline]
     pub fn drop_front(&mut self) {
         debug_assert!(self.len > 0, "the queue is empty");
         self.len -= 1;
-        // A queue that is often empty stays within its first places, however many it has.
+        // A queue that is often empty stays within its first slots, whatever its capacity.
         self.head = if self.len == 0 { 0 } else { self.head.wrapping_add(1) };
     }
 
-    /// Removes the oldest element, which was read before; returns the next one.
-    // One branch decides both whether the queue is empty and what is returned.
+    /// Removes the oldest element, which the caller has already read, and returns the next one.
+    // A single branch decides whether the queue is empty and what the function returns.
     #[inline]
     pub fn next_front(&mut self) -> Option<&T> {
         debug_assert!(self.len > 0, "the queue is empty");
@@ -189,9 +189,9 @@ impl<T: Copy> Ring<T> {
         Some(self.at(0))
     }
 
-    /// The elements, oldest first.
+    /// Returns an iterator over the elements, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        (0..self.len).map(|place| self.at(place))
+        (0..self.len).map(|position| self.at(position))
     }
 }
 
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_leaves_only_when_it_matches() {
+    fn pop_if_removes_only_a_matching_front() {
         let mut ring = Ring::new(2);
         ring.push(3);
         ring.push(5);
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "full queue of 1")]
-    fn a_full_ring_refuses() {
+    fn a_push_into_a_full_ring_panics() {
         let mut ring = Ring::new(1);
         ring.push(1);
         ring.push(2);

@@ -1,11 +1,11 @@
-//! Seeded random numbers, keyed by what they are for, so that they do not depend on the order of calls.
+//! Seeded random numbers. Their keys name their purpose, so that they do not depend on the order of calls.
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): one word of state, so a generator per warp is cheap.
+/// A SplitMix64 generator (Steele, Lea and Flood, OOPSLA 2014). It has one word of state, so that a generator per warp is cheap.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The generator of one object: the same words give the same numbers, different words independent ones.
+    /// Returns the generator of one object. The same words give the same numbers; different words give independent numbers.
     pub fn keyed(seed: u64, key: &[u64]) -> Self {
         let mut state = Self(seed);
         for word in key {
@@ -15,7 +15,7 @@ impl Rng {
         state
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -25,7 +25,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is at least 1.
+    /// Returns a random number below `bound`, which is at least 1.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn below_stays_below() {
+    fn random_numbers_stay_below_their_bound() {
         let mut rng = Rng::keyed(7, &[]);
         assert!((0..1000).all(|_| rng.below(10) < 10));
     }

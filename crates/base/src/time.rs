@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Frequency(pub u64);
 
 impl Frequency {
-    /// A frequency of `mhz` megahertz.
+    /// Returns a frequency of `mhz` megahertz.
     pub const fn mhz(mhz: u64) -> Self {
         Self(mhz * 1000)
     }
@@ -23,12 +23,12 @@ impl fmt::Display for Frequency {
     }
 }
 
-/// A point in time, or a span, in base ticks since the start of the run.
+/// A point in time or a time span, in base ticks since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Tick(pub u64);
 
 impl Tick {
-    /// Later than every event.
+    /// A tick that is later than every event.
     pub const NEVER: Self = Self(u64::MAX);
 }
 
@@ -38,26 +38,24 @@ impl fmt::Display for Tick {
     }
 }
 
-/// An edge of one clock domain, counted from 0 at the start of the run.
-///
-/// The clock is that of the unit that holds the value.
+/// A clock edge, counted from 0 at the start of the run, in the clock domain of the unit that holds the value.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, warpshard_state::State,
 )]
 pub struct Cycle(pub u64);
 
 impl Cycle {
-    /// Later than every event.
+    /// A cycle that is later than every event.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// This cycle plus `cycles`; [`Cycle::NEVER`] stays [`Cycle::NEVER`].
+    /// Returns this cycle plus `cycles`; [`Cycle::NEVER`] stays [`Cycle::NEVER`].
     #[inline]
     #[must_use]
     pub fn after(self, cycles: u64) -> Self {
         Self(self.0.saturating_add(cycles))
     }
 
-    /// The next cycle; this one is not [`Cycle::NEVER`].
+    /// Returns the next cycle; `self` must not be [`Cycle::NEVER`].
     #[inline]
     #[must_use]
     pub fn next(self) -> Self {
@@ -65,7 +63,7 @@ impl Cycle {
         Self(self.0.wrapping_add(1))
     }
 
-    /// The cycle whose low half is `low`, given that it is less than 2^31 cycles from this one.
+    /// Returns the cycle whose low half is `low`, provided that it is less than 2^31 cycles away from this cycle.
     #[inline]
     #[must_use]
     pub fn nearest(self, low: u32) -> Self {
@@ -79,7 +77,7 @@ impl fmt::Display for Cycle {
     }
 }
 
-/// A clock: its edges lie at multiples of `period` base ticks.
+/// A clock whose edges are at multiples of `period` base ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct ClockDomain {
     /// Base ticks between two edges, at least 1.
@@ -87,48 +85,48 @@ pub struct ClockDomain {
 }
 
 impl ClockDomain {
-    /// The tick of an edge.
+    /// Returns the tick of an edge.
     #[inline]
     pub fn tick(self, cycle: Cycle) -> Tick {
         Tick(cycle.0.saturating_mul(self.period))
     }
 
-    /// The first edge at or after `tick`.
+    /// Returns the first edge at or after `tick`.
     #[inline]
     pub fn edge_at_or_after(self, tick: Tick) -> Cycle {
         if tick == Tick::NEVER { Cycle::NEVER } else { Cycle(tick.0.div_ceil(self.period)) }
     }
 }
 
-/// Converts cycles of one clock into cycles of another without a division; needed in every cycle of a memory partition.
+/// A conversion of cycles of one clock into cycles of another without a division; a memory partition needs it in every cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Crossing {
     from: u64,
     to: u64,
-    /// 2^64 divided by the period of the other clock, rounded up; 0 where both periods are equal.
+    /// 2^64 divided by the period of the other clock, rounded up; 0 if both periods are equal.
     reciprocal: u64,
 }
 
 impl Crossing {
-    /// From cycles of `from` to cycles of `to`.
+    /// Returns a conversion from cycles of `from` to cycles of `to`.
     pub fn new(from: ClockDomain, to: ClockDomain) -> Self {
         let reciprocal = if from == to || to.period == 1 { 0 } else { u64::MAX / to.period + 1 };
         Self { from: from.period, to: to.period, reciprocal }
     }
 
-    /// The last cycle of the other clock that begins at or before `cycle` does.
+    /// Returns the last cycle of the other clock that begins at or before `cycle` does.
     #[inline]
     pub fn last_at_or_before(self, cycle: Cycle) -> Cycle {
         if self.from == self.to { cycle } else { Cycle(self.divide(cycle.0 * self.from)) }
     }
 
-    /// The first cycle of the other clock that begins at or after `cycle` does; [`Cycle::NEVER`] stays [`Cycle::NEVER`].
+    /// Returns the first cycle of the other clock that begins at or after `cycle` does; [`Cycle::NEVER`] stays [`Cycle::NEVER`].
     #[inline]
     pub fn first_at_or_after(self, cycle: Cycle) -> Cycle {
         if self.from == self.to || cycle == Cycle::NEVER { cycle } else { Cycle(self.divide(cycle.0 * self.from + (self.to - 1))) }
     }
 
-    /// The quotient by the other clock's period. The product with the rounded reciprocal is exact or one too large.
+    /// Returns the quotient of `ticks` and the other clock's period. The product with the rounded reciprocal is exact or one too large.
     #[inline]
     fn divide(self, ticks: u64) -> u64 {
         if self.to == 1 {
@@ -146,9 +144,9 @@ pub struct TimeBase {
 }
 
 impl TimeBase {
-    /// The coarsest base tick that divides the periods of all `frequencies` exactly.
+    /// Returns the coarsest base tick that divides the periods of all `frequencies` exactly.
     ///
-    /// Returns `None` when a frequency is zero or the common multiple does not fit.
+    /// Returns `None` if a frequency is zero or the common multiple does not fit.
     pub fn of(frequencies: &[Frequency]) -> Option<Self> {
         let mut common = 1u64;
         for frequency in frequencies {
@@ -160,7 +158,7 @@ impl TimeBase {
         (common < 1 << 40).then_some(Self { ticks_per_ms: common })
     }
 
-    /// The clock of one of the frequencies that the base was made of.
+    /// Returns the clock of `frequency`, one of the frequencies for which the time base was computed.
     pub fn domain(self, frequency: Frequency) -> ClockDomain {
         assert!(self.ticks_per_ms.is_multiple_of(frequency.0), "{frequency} is not one of the frequencies of this time base");
         ClockDomain { period: self.ticks_per_ms / frequency.0 }
@@ -193,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_at_a_tick_is_that_edge() {
+    fn edges_at_or_after_a_tick_include_the_tick() {
         let clock = ClockDomain { period: 425 };
         assert_eq!(clock.edge_at_or_after(Tick(850)), Cycle(2));
         assert_eq!(clock.edge_at_or_after(Tick(851)), Cycle(3));

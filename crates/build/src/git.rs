@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The commit of the repository whose top folder is `root`, with `-dirty` where files that the program is built from differ from it; `None`
-/// where there is no repository, or it is somebody else's further up, or there is no git.
+/// Returns the commit of the repository with the top folder `root`, with `-dirty` if source files differ from the commit; `None` without a
+/// repository, inside another project's repository, or without git.
 pub(crate) fn commit_of(root: &str) -> Option<String> {
     let top = git(root, &["rev-parse", "--show-toplevel"])?;
     if Path::new(&top).canonicalize().ok()? != Path::new(root).canonicalize().ok()? {
@@ -18,7 +18,7 @@ pub(crate) fn commit_of(root: &str) -> Option<String> {
     Some(if changes.is_empty() { hash } else { format!("{hash}-dirty") })
 }
 
-/// What git prints; `None` when it fails. Takes no locks, so that it never disturbs the user's own git.
+/// Returns the output of git; `None` if git fails. Git takes no locks, so that it does not disturb the user's git commands.
 pub(crate) fn git(root: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").arg("--no-optional-locks").args(arguments).current_dir(root).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())

@@ -1,4 +1,4 @@
-//! Which build of warpshard this is: its version, the commit that it was built from, and digests of its sources.
+//! The identity of this build of warpshard: its version, its commit, and digests of its sources.
 #![forbid(unsafe_code)]
 
 mod git;
@@ -12,13 +12,12 @@ use git::commit_of;
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A digest of the sources of all packages.
 pub const SOURCES: &str = env!("WARPSHARD_SOURCES");
-/// A digest of the sources of the packages that the result of a whole run depends on.
+/// A digest of the sources of the packages that affect the result of a whole run.
 pub const SIMULATOR: &str = env!("WARPSHARD_SIMULATOR");
-/// The packages that [`SIMULATOR`] covers, separated by commas.
+/// The packages included in [`SIMULATOR`], separated by commas.
 pub const SIMULATOR_PACKAGES: &str = env!("WARPSHARD_SIMULATOR_PACKAGES");
 
-/// The commit that the program was built from, or `unknown`; of a development build the one that its sources are at now, with
-/// `-development`.
+/// Returns the commit of the program, or `unknown`; for a development build, the present commit of its sources with `-development`.
 pub fn commit() -> &'static str {
     static COMMIT: LazyLock<String> = LazyLock::new(|| match env!("WARPSHARD_COMMIT") {
         "" => commit_of(&workspace().to_string_lossy()).map_or_else(|| "unknown".to_owned(), |commit| commit + "-development"),
@@ -27,14 +26,14 @@ pub fn commit() -> &'static str {
     &COMMIT
 }
 
-/// The build of the program: its version, its commit, and the digest of its sources, since a development build may be of uncommitted ones. The
-/// Python package of the same sources is the same build.
+/// Returns the version, the commit and the digest of the sources; the digest identifies development builds of uncommitted sources. The
+/// Python package of the same sources has the same build.
 pub fn build() -> &'static str {
     static BUILD: LazyLock<String> = LazyLock::new(|| format!("{VERSION} {} {SOURCES}", commit()));
     &BUILD
 }
 
-/// The folder of the workspace, where this package was built in it.
+/// The folder of the workspace in which this package was built.
 fn workspace() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
@@ -46,7 +45,7 @@ mod tests {
 
     use super::*;
 
-    /// The packages of the workspace that a package depends on, itself included, as cargo knows them.
+    /// Returns the workspace packages on which a package depends according to cargo, including the package.
     fn closure(of: &str) -> BTreeSet<String> {
         let output = Command::new(env!("CARGO"))
             .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none", "--format", "{p}", "--package", of])

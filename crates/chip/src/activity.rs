@@ -1,4 +1,4 @@
-//! Recording of chosen units, event by event: which units record what, and what they recorded as plain data.
+//! Event-by-event recording of selected units: configuration of the units, and collection of the recordings as plain data.
 
 use warpshard_base::Cycle;
 use warpshard_config::Machine;
@@ -8,7 +8,7 @@ use warpshard_stats::activity::{Activity, BankCommand, BankEvent, ChannelActivit
 
 use super::unit::ChipUnit;
 
-/// Makes a unit record what is wanted of it.
+/// Enables the requested recording of a unit.
 pub(super) fn record(unit: &mut ChipUnit, machine: &Machine, recording: &Recording) {
     match unit {
         ChipUnit::Sm(sm) => sm.record(recording.sms.contains(&sm.id().0), Cycle(recording.from), recording.most),
@@ -21,7 +21,7 @@ pub(super) fn record(unit: &mut ChipUnit, machine: &Machine, recording: &Recordi
     }
 }
 
-/// What the units recorded.
+/// Collects the recordings of the units.
 pub(super) fn take(units: &mut [ChipUnit], machine: &Machine) -> Activity {
     let mut activity = Activity::default();
     for unit in units {

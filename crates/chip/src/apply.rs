@@ -1,4 +1,4 @@
-//! What a decision of a controller means for units: one decision becomes the settings of an SM and of the grid scheduler.
+//! Translation of a controller's decision into settings of SMs and grid schedulers.
 
 use warpshard_base::{SmId, UnitId};
 use warpshard_control::Decision;
@@ -9,12 +9,12 @@ use warpshard_protocol::PowerState;
 use super::layout::ChipLayout;
 use super::unit::ChipDecision;
 
-/// Lets the grid scheduler launch kernels that were held back.
+/// Lets the grid schedulers launch the kernels that wait for the CPU cores.
 pub(super) fn release(layout: &ChipLayout) -> impl Iterator<Item = (UnitId, ChipDecision)> + use<> {
     layout.grids().map(|grid| (grid, ChipDecision::Grid(GridDecision::Release)))
 }
 
-/// The settings of units that carry out a decision, in the order in which they are applied.
+/// Returns the unit settings that carry out a decision, in the order in which they are applied.
 pub(super) fn settings(layout: &ChipLayout, decision: &Decision) -> Vec<(UnitId, ChipDecision)> {
     if let Decision::KernelCtas { sm, kernel, limit } = *decision {
         let decision = |sm| ChipDecision::Grid(GridDecision::KernelCtas { sm, kernel, limit });

@@ -1,4 +1,4 @@
-//! Assembles a machine: its units, the links between them, and their latencies.
+//! Assembly of a machine: its units, the links between them, and their latencies.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use super::system::{HubLinks, SystemPlan};
 use super::unit::ChipUnit;
 use crate::BuildError;
 
-/// How units are grouped into shards. Has no effect on anything simulated.
+/// The grouping of units into shards. It has no effect on the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardCut {
     /// SMs per shard.
@@ -59,7 +59,7 @@ struct Clocks {
     dram: ClockDomain,
 }
 
-/// The first link of each kind of a GPU; links of one kind are consecutive in the plan, in the order in which they are made.
+/// The first link of each kind of a GPU. Links of one kind are consecutive in the plan, in the order of their creation.
 #[derive(Clone, Copy, Debug)]
 struct Wiring {
     port_to_request: LinkId,
@@ -73,18 +73,19 @@ struct Wiring {
     grid_to_sm: LinkId,
     sm_to_grid: LinkId,
     grid_to_partition: LinkId,
-    /// Between the grid scheduler and the hub of a system.
+    /// Links between the grid scheduler and the hub of a system.
     grid_to_hub: LinkId,
     hub_to_grid: LinkId,
-    /// Between the SMs and the network of clusters.
+    /// Links between the SMs and the cluster network.
     sm_to_peers: LinkId,
     peers_to_sm: LinkId,
-    /// After the last.
+    /// The identifier after the last link.
     next: u32,
 }
 
 impl Wiring {
-    /// Of a GPU whose links begin at `first`, with `cpus` CPU cores, `hub` ports of its hub at each network, and perhaps a network of clusters.
+    /// Numbers the links of a GPU from `first`, with `cpus` CPU cores, `hub` hub ports at each network, and, with `peers`, a cluster
+    /// network.
     fn of(first: u32, machine: &Machine, cpus: u32, hub: u32, peers: bool) -> Self {
         let sms = machine.gpu.sms;
         let of_clusters = if peers { sms } else { 0 };
@@ -116,8 +117,8 @@ impl Wiring {
         }
     }
 
-    /// The hub's links at the networks: its ports follow those of `cores` SMs and of `slices` slices.
-    fn of_hub(&self, machine: &Machine, cores: u32, slices: u32) -> (NetPorts, NetPorts) {
+    /// Returns the hub's links at the networks: its ports follow those of `cores` SMs and of `slices` slices.
+    fn hub_ports(&self, machine: &Machine, cores: u32, slices: u32) -> (NetPorts, NetPorts) {
         let nth = |first: LinkId, index: u32| LinkId(first.0 + index as u16);
         let request = NetPorts {
             from: nth(self.request_to_slice, slices),
@@ -137,12 +138,12 @@ impl Wiring {
     }
 }
 
-/// LLC slices of a GPU.
+/// Returns the number of LLC slices of a GPU.
 fn slices(machine: &Machine) -> u32 {
     machine.mem.map.partitions * machine.mem.map.slices_per_partition
 }
 
-/// Whether every application gets an SM where applications own SMs.
+/// Checks that every application gets an SM with spatial sharing.
 fn check_owners(machine: &Machine, workload: &Workload) -> Result<(), BuildError> {
     let (apps, sms) = (workload.applications.len(), machine.gpu.sms as usize);
     if machine.gpu.dispatch.sharing != Sharing::Spatial || apps <= sms {
@@ -156,7 +157,7 @@ fn check_owners(machine: &Machine, workload: &Workload) -> Result<(), BuildError
     .into())
 }
 
-/// Whether a GPC has an SM for each CTA of the largest cluster.
+/// Checks that a GPC has an SM for each CTA of the largest cluster.
 fn check_clusters(machine: &Machine, workload: &Workload) -> Result<(), BuildError> {
     let Some(kernel) = workload.kernels.iter().max_by_key(|kernel| kernel.info.cluster_ctas()) else { return Ok(()) };
     let (size, most) = (kernel.info.cluster_ctas(), gpcs(&machine.gpu.cluster, machine.gpu.sms).iter().map(Vec::len).max().unwrap_or(0));
@@ -164,17 +165,17 @@ fn check_clusters(machine: &Machine, workload: &Workload) -> Result<(), BuildErr
         return Ok(());
     }
     Err(format!(
-        "kernel `{}` has clusters of {size} CTAs, each of which needs an SM of its own in one GPC, and the largest GPC of {} has {most}; use a smaller \
+        "kernel `{}` has clusters of {size} CTAs, each CTA needs a separate SM in one GPC, but the largest GPC of {} has {most}; use a smaller \
          cluster, or a machine with larger GPCs (`gpu.cluster.gpcs`)",
         kernel.info.name, machine.name
     )
     .into())
 }
 
-/// Builds the units and links of `machine` running `workload`, and `load` on its CPU cores.
+/// Builds the units and links of `machine` with `workload`, and with `load` on its CPU cores.
 ///
 /// # Errors
-/// When a kernel does not fit an SM, or the machine's clocks or queues do not work together; a message for the user.
+/// A kernel does not fit on an SM, or the machine's clocks or queues are inconsistent; a message for the user.
 pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>, cut: ShardCut) -> Result<Built, BuildError> {
     load.map_or(Ok(()), |load| load.check(machine))?;
     machine.each_kind().try_for_each(Machine::check_own)?;
@@ -218,7 +219,7 @@ pub fn build(machine: &Machine, workload: &Arc<Workload>, load: Option<&CpuLoad>
     Ok(Built { plan, layout })
 }
 
-/// A GPU that is being built.
+/// A GPU under construction.
 struct Gpu<'a> {
     number: u32,
     machine: &'a Machine,
@@ -231,7 +232,7 @@ struct Gpu<'a> {
 }
 
 impl Gpu<'_> {
-    /// Adds its units, which begin a new shard; returns the one after the last.
+    /// Adds the GPU's units, which begin a new shard, and returns the number of the unit after the last.
     fn add_units(
         &self,
         plan: &mut Plan<ChipUnit>,
@@ -263,7 +264,7 @@ impl Gpu<'_> {
             shard += 1;
         }
         let grid = Grid::new(self.machine, Arc::clone(self.workload), resident.to_vec(), self.grid());
-        let unit = ChipUnit::Grid(Box::new(if load.is_some_and(CpuLoad::holds_gpu) { grid.held() } else { grid }));
+        let unit = ChipUnit::Grid(Box::new(if load.is_some_and(CpuLoad::delays_kernels) { grid.held() } else { grid }));
         let name = format!("{prefix}grid scheduler");
         plan.add_unit(PlannedUnit { name, unit, clock: clocks.core, kind: "grid", shard, cost: 0.2, part });
         shard += 1;
@@ -286,9 +287,9 @@ impl Gpu<'_> {
         LinkId(first.0 + index as u16)
     }
 
-    /// The links of the hub inside the GPU.
+    /// Returns the links of the hub inside the GPU.
     fn hub(&self) -> HubLinks {
-        let (request, reply) = self.wiring.of_hub(self.machine, self.machine.gpu.sms, slices(self.machine));
+        let (request, reply) = self.wiring.hub_ports(self.machine, self.machine.gpu.sms, slices(self.machine));
         HubLinks { request, reply, to_grid: self.wiring.hub_to_grid, from_grid: self.wiring.grid_to_hub }
     }
 
@@ -349,7 +350,7 @@ impl Gpu<'_> {
 
     fn grid(&self) -> GridPorts {
         let wiring = self.wiring;
-        let warms = self.machine.mem.memcpy_warms != MemcpyWarms::Off && self.system.is_none_or(SystemPlan::warms);
+        let warms = self.machine.mem.memcpy_warms != MemcpyWarms::Off && self.system.is_none_or(SystemPlan::copies_warm_llc);
         GridPorts {
             first_to_sm: wiring.grid_to_sm,
             first_from_sm: wiring.sm_to_grid,
@@ -358,16 +359,16 @@ impl Gpu<'_> {
             system: self.system.map(|_| SystemPorts {
                 gpu: GpuId(self.number as u8),
                 to_hub: wiring.grid_to_hub,
-                latency: to_copies(self.machine),
+                latency: copy_latency(self.machine),
                 from_hub: wiring.hub_to_grid,
             }),
         }
     }
 }
 
-/// One subnet between all ports and all slices.
+/// Builds one subnet between all ports and all slices.
 fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPorts) -> Result<ChipUnit, BuildError> {
-    // The hub of a system is a core and a slice among the others.
+    // The hub of a system has ports on both sides, like a core and like a slice.
     let hub = machine.system.as_ref().map_or(0, |system| system.hub.ports);
     let (sms, partitions) = (machine.gpu.sms as usize, machine.mem.map.partitions as usize);
     let cores = sms + (cpus + hub) as usize;
@@ -417,13 +418,13 @@ fn network(machine: &Machine, cpus: u32, direction: Direction, ports: SubnetPort
     Ok(ChipUnit::Mesh(Box::new(MeshNet::new(direction, &spec, ports))))
 }
 
-/// The topology of a network of routers: a mesh, a torus, or one that the calling program brings.
+/// Returns the topology of a network of routers: a mesh, a torus, or a topology of the calling program.
 fn topology(machine: &Machine, mesh: &machine::Mesh) -> Result<Topology, BuildError> {
-    let grid = seam::Grid { columns: mesh.columns as u16, rows: mesh.rows as u16 };
+    let grid = seam::MeshSize { columns: mesh.columns as u16, rows: mesh.rows as u16 };
     let wiring = match (machine.noc.topology, &machine.own.topology) {
         (machine::Topology::Torus, _) => seam::Topology::wiring(&Torus, grid)?,
         (machine::Topology::Own, Some(own)) => own.0.wiring(grid)?,
-        (machine::Topology::Own, None) => return Err("`noc.topology` is \"own\", and the calling program brings no topology".into()),
+        (machine::Topology::Own, None) => return Err("`noc.topology` is \"own\", but the calling program provides no topology".into()),
         (machine::Topology::Mesh | machine::Topology::Crossbar, _) => {
             return Ok(Topology::Mesh { columns: grid.columns, rows: grid.rows });
         }
@@ -431,16 +432,15 @@ fn topology(machine: &Machine, mesh: &machine::Mesh) -> Result<Topology, BuildEr
     let places = usize::from(grid.columns) * usize::from(grid.rows);
     if wiring.terminals() != places {
         let (name, terminals) = (wiring.name(), wiring.terminals());
-        return Err(format!(
-            "the topology {name} has {terminals} terminals, expected {places}: one for each place of `noc.mesh.placement`"
-        )
-        .into());
+        return Err(
+            format!("the topology {name} has {terminals} terminals, expected {places}: one for each node of `noc.mesh.placement`").into()
+        );
     }
     Ok(Topology::Wired(Wired(Arc::new(wiring))))
 }
 
-/// The host cost of a subnet, relative to 1 for an SM: by shares of stepping time measured on `v100`, a Fermi of 32 SMs and a CPU+GPU chip with a
-/// mesh.
+/// Returns the host cost of a subnet relative to an SM, from shares of stepping time measured on `v100`, a Fermi with 32 SMs and a CPU+GPU
+/// chip with a mesh.
 fn network_cost(machine: &Machine, cpus: u32) -> f64 {
     let cores = f64::from(machine.gpu.sms + cpus);
     match (&machine.noc.mesh, machine.noc.crossbar) {
@@ -450,7 +450,7 @@ fn network_cost(machine: &Machine, cpus: u32) -> f64 {
     }
 }
 
-/// The bytes of a flit. A channel wider than any packet behaves as the widest that can be represented.
+/// Returns the bytes of a flit. A channel wider than any packet behaves like the widest representable channel.
 fn width(bytes: u32) -> u16 {
     bytes.min(u32::from(u16::MAX)) as u16
 }
@@ -463,7 +463,7 @@ fn pipeline(stages: u32) -> Pipeline {
     }
 }
 
-/// One router with a terminal for each sender and each receiver; sender i and receiver i share one.
+/// Returns a single router with a terminal for each sender and each receiver; sender i and receiver i share a terminal.
 fn vc_crossbar(noc: &Noc, inputs: usize, outputs: usize, cores: usize) -> Result<SubnetSpec, BuildError> {
     let topology = Topology::Crossbar { ports: inputs.max(outputs) as u16 };
     let vc = noc.vc;
@@ -482,7 +482,7 @@ fn vc_crossbar(noc: &Noc, inputs: usize, outputs: usize, cores: usize) -> Result
     })
 }
 
-/// Adds the CPU cores that are on; their ports at the networks follow those of the SMs.
+/// Adds the active CPU cores; their network ports follow the ports of the SMs.
 fn add_cpus(
     plan: &mut Plan<ChipUnit>,
     machine: &Machine,
@@ -514,24 +514,24 @@ fn add_cpus(
     Ok(())
 }
 
-/// Core cycles from the grid scheduler to the hub: its own latency, and what lies before the hub on the networks' side, too. With less, the
-/// loop from there to an SM and back to the grid scheduler would shorten the lookahead.
-fn to_copies(machine: &Machine) -> u64 {
+/// Returns the core cycles from the grid scheduler to the hub: the scheduler's link latency plus the latency in front of the hub on the
+/// network side. A shorter latency would shorten the lookahead of the loop from the hub to an SM and back to the grid scheduler.
+fn copy_latency(machine: &Machine) -> u64 {
     let hub = machine.system.as_ref().map_or(0, |system| system.hub.latency);
     machine.gpu.dispatch.latency + (hub * machine.clocks.core.0).div_ceil(machine.clocks.noc.0)
 }
 
-/// Makes the links of a GPU in the order that [`Wiring`] counts them.
+/// Creates the links of a GPU in the order of [`Wiring`].
 fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &ChipLayout, gpu: u32) {
     let hop = machine.noc.link_latency * clocks.noc.period;
     let net = Latency::Fixed(Tick(hop));
-    // The raster pipe lies between the network and the slice's tags; as part of the link it gives the lookahead its length.
+    // The ROP pipe is between the network and the slice's tags. As part of the link it determines the length of the lookahead.
     let to_slice = Latency::Fixed(Tick(hop + machine.mem.rop_latency * clocks.llc.period));
     let dispatch = Latency::Fixed(Tick(machine.gpu.dispatch.latency * clocks.core.period));
     let hub =
         machine.system.as_ref().map(|system| (system.hub.ports as usize, Latency::Fixed(Tick(system.hub.latency * clocks.noc.period))));
     let to_hub = hub.map_or(net, |(_, latency)| latency);
-    let to_copies = Latency::Fixed(Tick(to_copies(machine) * clocks.core.period));
+    let copy_latency = Latency::Fixed(Tick(copy_latency(machine) * clocks.core.period));
     let here = layout.gpu(gpu);
     let sms: Vec<UnitId> = (0..here.sms).map(|sm| here.sm(SmId(sm as u16))).collect();
     let cpus: Vec<UnitId> = (0..layout.cpus).map(|cpu| layout.cpu(CpuId(cpu as u16))).collect();
@@ -561,12 +561,12 @@ fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &
     bundle(&ports, reply_net, true, Latency::Slack);
     bundle(&sms, grid, false, dispatch);
     bundle(&sms, grid, true, dispatch);
-    // A copy must arrive before the first access of the kernel after it, which takes the links to an SM and through the network,
-    // three links of at least a lookahead each; so the least latency that does not shorten the lookahead is enough.
+    // A copy must arrive before the first access of the kernel after it, which takes the links to an SM and through the network: three
+    // links of at least a lookahead each. Therefore the minimum latency that does not shorten the lookahead suffices.
     let partitions: Vec<UnitId> = (0..here.partitions).map(|partition| here.partition(PartitionId(partition as u16))).collect();
     bundle(&partitions, grid, false, Latency::Slack);
     if hub.is_some() {
-        bundle(&hubs[..1], grid, false, to_copies);
+        bundle(&hubs[..1], grid, false, copy_latency);
         bundle(&hubs[..1], grid, true, dispatch);
     }
     if let Some(peers) = here.peers() {
@@ -576,7 +576,7 @@ fn link(plan: &mut Plan<ChipUnit>, machine: &Machine, clocks: &Clocks, layout: &
     }
 }
 
-/// The clocks of each GPU, and that of CPU cores, over one base tick.
+/// Returns the clocks of each GPU and of the CPU cores, over one base tick.
 fn clocks(machine: &Machine) -> Result<(Vec<Clocks>, Option<ClockDomain>), BuildError> {
     let cpu = machine.cpu.as_ref().map(|cpu| cpu.clock);
     let of_kind = |kind: &Machine| [kind.clocks.core, kind.clocks.noc, kind.clocks.llc, kind.clocks.dram];
@@ -590,10 +590,10 @@ fn clocks(machine: &Machine) -> Result<(Vec<Clocks>, Option<ClockDomain>), Build
     Ok((machine.each_gpu().map(of_gpu).collect(), cpu.map(domain)))
 }
 
-/// CTAs of each kernel that fit an SM at once, of the GPU that the kernel runs on.
+/// Returns the occupancy of each kernel: its CTAs that fit on an SM of its GPU at the same time.
 ///
 /// # Errors
-/// When a kernel does not fit at all: its name, and the resource that is too small.
+/// A kernel does not fit: its name, and the resource that is too small.
 pub fn occupancies(machine: &Machine, workload: &Workload) -> Result<Vec<u32>, BuildError> {
     let one = |kernel: &Kernel| occupancy(machine.of_gpu(u32::from(kernel.info.on_gpu().0)), kernel);
     workload.kernels.iter().map(one).collect()
@@ -605,14 +605,14 @@ fn occupancy(machine: &Machine, kernel: &Kernel) -> Result<u32, BuildError> {
         .map_err(Into::into)
 }
 
-/// The same on a GPU; in a system 1 for kernels that run on another and do not fit this one.
+/// Returns the occupancy of each kernel on one GPU; in a system, 1 for kernels that run on another GPU and do not fit on this one.
 fn occupancies_on(machine: &Machine, workload: &Workload, gpu: Option<u32>) -> Result<Vec<u32>, BuildError> {
     let elsewhere = |kernel: &Kernel| gpu.is_some_and(|gpu| gpu != u32::from(kernel.info.on_gpu().0));
     let one = |kernel: &Kernel| occupancy(machine, kernel).or_else(|problem| if elsewhere(kernel) { Ok(1) } else { Err(problem) });
     workload.kernels.iter().map(one).collect()
 }
 
-/// The phases of all kernels as a compiler would annotate them, for warp schedulers that use them.
+/// Returns the phases of all kernels as annotated by a compiler, for warp schedulers that use them.
 fn phases_of(workload: &Workload) -> Arc<[Phases]> {
     workload.kernels.iter().map(|kernel| Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All)).collect()
 }

@@ -1,4 +1,4 @@
-//! Errors of a machine, a workload and controllers that do not fit each other.
+//! Errors of a machine, a workload and controllers that are incompatible.
 
 use thiserror::Error;
 
@@ -10,10 +10,10 @@ use warpshard_workload::SpreadError;
 
 use crate::CpuLoadError;
 
-/// A machine, a workload and controllers do not fit each other. The text is a message for the user.
+/// An incompatibility of a machine, a workload and controllers. The text is a message for the user.
 #[derive(Debug, Error)]
 pub enum BuildError {
-    /// The CPU cores cannot do what they are to.
+    /// The load of the CPU cores is invalid.
     #[error(transparent)]
     Cpu(#[from] CpuLoadError),
     /// A network cannot be built.
@@ -25,13 +25,13 @@ pub enum BuildError {
     /// A topology cannot carry packets.
     #[error(transparent)]
     Topology(#[from] WiringError),
-    /// The workload cannot be spread over the GPUs of a system.
+    /// The workload cannot be distributed over the GPUs of a system.
     #[error(transparent)]
     Spread(#[from] SpreadError),
     /// The units cannot be stepped.
     #[error(transparent)]
     Engine(#[from] SetupError),
-    /// Anything else that does not fit.
+    /// Any other incompatibility.
     #[error("{0}")]
     Unfit(String),
 }

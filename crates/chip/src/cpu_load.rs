@@ -1,4 +1,4 @@
-//! What the CPU cores of a run execute, for how long, and how their progress ends the run.
+//! The load of the CPU cores of a run: applications, instruction counts, and the end of the run.
 
 use std::path::Path;
 
@@ -10,30 +10,30 @@ use warpshard_cpu::CpuGoals;
 use warpshard_cpu_load::{CpuMix, CpuProfile, CpuStream, CpuTrace, ProfileError, ProfileStream, TraceError, builtin_profile};
 use warpshard_protocol::EventKind;
 
-/// What a core executes.
+/// The instruction source of a core.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CpuSource {
-    /// A profile, as a seeded stream.
+    /// A profile, which generates a seeded stream.
     Profile(CpuProfile),
-    /// A recorded trace, wrapped.
+    /// A recorded trace, repeated from its start.
     Trace(CpuTrace),
 }
 
-/// The applications of the CPU cores cannot be loaded.
+/// An error in the load of the CPU cores.
 #[derive(Debug, Error)]
 pub enum CpuLoadError {
-    /// A profile or mix is unknown or wrong.
+    /// A profile or mix is unknown or invalid.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// A trace is wrong.
+    /// A trace is invalid.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// An application of a mix is wrong.
+    /// An application of a mix is invalid.
     #[error("{mix}: {source}")]
     InMix {
         /// The mix.
         mix: String,
-        /// What is wrong with the application.
+        /// The error of the application.
         source: Box<CpuLoadError>,
     },
     /// A mix is given together with other names.
@@ -47,25 +47,25 @@ pub enum CpuLoadError {
         /// The number of other names.
         others: usize,
     },
-    /// The machine does not suit the load.
+    /// The machine cannot run the load.
     #[error("{0}")]
     Unsuited(String),
 }
 
-/// What a core executes, and its name in reports.
+/// The application of a core, with its name in reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuApplication {
     /// The name.
     pub name: String,
-    /// The instructions.
+    /// The source of instructions.
     pub source: CpuSource,
 }
 
 impl CpuApplication {
-    /// A built-in profile by name, a profile from a `.toml` file, or a trace from any other path.
+    /// Loads a built-in profile by name, a profile from a `.toml` file, or a trace from any other path.
     ///
     /// # Errors
-    /// When there is no such profile, or the file is broken.
+    /// There is no such profile, or the file is invalid.
     pub fn named(name: &str) -> Result<Self, CpuLoadError> {
         let path = Path::new(name);
         let source = if name.ends_with(".toml") {
@@ -79,16 +79,16 @@ impl CpuApplication {
         Ok(Self { name, source })
     }
 
-    /// The applications of the first cores of a chip with `cores` of them, as `--cpu` names them: single ones, or one mix as
-    /// `@NAME` that gives every core of the chip something.
+    /// Loads the applications of the first cores of a chip with `cores` cores, as named by `--cpu`: single applications, or one mix,
+    /// `@NAME`, for all cores of the chip.
     ///
     /// # Errors
-    /// When a name or file is wrong, or a mix is not alone.
+    /// A name or file is wrong, or a mix is combined with other names.
     pub fn all(names: &[String], cores: u32) -> Result<Vec<Self>, CpuLoadError> {
         match names {
             [name] if name.starts_with('@') => {
                 let mix = CpuMix::named(&name[1..])?;
-                mix.dealt(cores)
+                mix.per_core(cores)
                     .map(|application| {
                         Self::named(application).map_err(|error| CpuLoadError::InMix { mix: name.clone(), source: Box::new(error) })
                     })
@@ -109,37 +109,37 @@ impl CpuApplication {
     }
 }
 
-/// When a run with CPU cores ends; the cores themselves never stop.
+/// The condition that ends a run with CPU cores; the cores themselves never stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CpuEnd {
-    /// When the last kernel has ended and the slowest core has reached its count.
+    /// The last kernel has ended, and the slowest core has reached its instruction count.
     #[default]
     Both,
-    /// When the last kernel has ended.
+    /// The last kernel has ended.
     Gpu,
-    /// When the slowest core has reached its count.
+    /// The slowest core has reached its instruction count.
     Cpu,
 }
 
-/// What the CPU cores of a run do.
+/// The load of the CPU cores of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuLoad {
-    /// The applications of the first cores; the other cores stay off.
+    /// The applications of the first cores; the other cores are off.
     pub applications: Vec<CpuApplication>,
     /// Instructions that each core retires before it is measured.
     pub warm: u64,
-    /// Instructions of the measurement after that.
+    /// Instructions that are measured after the warm-up.
     pub measure: u64,
-    /// Whether kernels wait until the slowest core is warm.
+    /// `true` if kernels wait until the slowest core has warmed up.
     pub gpu_waits: bool,
-    /// When the run ends.
+    /// The condition that ends the run.
     pub end: CpuEnd,
-    /// Seed of profiles.
+    /// The seed of profiles.
     pub seed: u64,
 }
 
 impl CpuLoad {
-    /// Cores that are on.
+    /// Returns the number of active cores.
     pub fn cores(&self) -> u32 {
         self.applications.len() as u32
     }
@@ -148,15 +148,15 @@ impl CpuLoad {
         CpuGoals { warm: (self.warm > 0).then_some(self.warm), measured: Some(self.warm + self.measure) }
     }
 
-    /// Whether kernels are held back at the start.
-    pub(super) fn holds_gpu(&self) -> bool {
+    /// Returns `true` if kernels wait at the start.
+    pub(super) fn delays_kernels(&self) -> bool {
         self.gpu_waits && self.warm > 0 && !self.applications.is_empty()
     }
 
-    /// Checks that `machine` has the cores for this.
+    /// Checks that `machine` has CPU cores for the load.
     ///
     /// # Errors
-    /// What does not match.
+    /// The mismatch between machine and load.
     pub fn check(&self, machine: &Machine) -> Result<(), CpuLoadError> {
         let unsuited = |what: String| Err(CpuLoadError::Unsuited(what));
         let cores = machine.cpu.as_ref().map_or(0, |cpu| cpu.count);
@@ -173,26 +173,26 @@ impl CpuLoad {
     }
 }
 
-/// The progress of the CPU cores of a run, by the events that took effect so far.
+/// The progress of the CPU cores of a run, according to the events that have taken effect.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct CpuWatch {
+pub(super) struct CpuProgress {
     #[state(fixed)]
     end: CpuEnd,
     cold: Vec<bool>,
     unmeasured: Vec<bool>,
-    holds_gpu: bool,
-    /// GPUs whose kernels have not all ended.
+    delays_kernels: bool,
+    /// Number of GPUs with unfinished kernels.
     gpus_left: u32,
 }
 
-impl CpuWatch {
+impl CpuProgress {
     pub(super) fn new(load: Option<&CpuLoad>, gpus: u32) -> Self {
         let cores = load.map_or(0, CpuLoad::cores) as usize;
         Self {
             end: load.map_or(CpuEnd::Gpu, |load| load.end),
             cold: vec![true; cores],
             unmeasured: vec![true; cores],
-            holds_gpu: load.is_some_and(CpuLoad::holds_gpu),
+            delays_kernels: load.is_some_and(CpuLoad::delays_kernels),
             gpus_left: gpus,
         }
     }
@@ -200,7 +200,7 @@ impl CpuWatch {
     pub(super) fn wants(&self, kind: EventKind) -> bool {
         match kind {
             EventKind::RunEnded => true,
-            EventKind::CoreWarm(_) => self.holds_gpu,
+            EventKind::CoreWarm(_) => self.delays_kernels,
             EventKind::CoreMeasured(_) => self.end != CpuEnd::Gpu,
             _ => false,
         }
@@ -216,7 +216,7 @@ impl CpuWatch {
         }
     }
 
-    /// Whether the run is over.
+    /// Returns `true` if the end condition of the run holds.
     pub(super) fn is_over(&self) -> bool {
         let measured = !self.unmeasured.contains(&true);
         match self.end {
@@ -226,10 +226,10 @@ impl CpuWatch {
         }
     }
 
-    /// Whether kernels are to be released now; returns true once.
-    pub(super) fn releases_gpu(&mut self) -> bool {
-        let now = self.holds_gpu && !self.cold.contains(&true);
-        self.holds_gpu &= !now;
+    /// Returns `true` once, when the waiting kernels must be released.
+    pub(super) fn releases_kernels(&mut self) -> bool {
+        let now = self.delays_kernels && !self.cold.contains(&true);
+        self.delays_kernels &= !now;
         now
     }
 }

@@ -1,4 +1,4 @@
-//! What controllers know of a machine and its workload before a run.
+//! Facts about a machine and its workload for controllers.
 
 use warpshard_base::SECTOR_BYTES;
 use warpshard_config::Machine;
@@ -8,8 +8,8 @@ use warpshard_gpu::occupancy::{CtaNeeds, occupancy, resident_ctas};
 use warpshard_stats::Launch;
 use warpshard_workload::{Kernel, Workload};
 
-/// The facts of `machine` running `workload`. Of a kernel that does not fit, which a run refuses, an SM is said to hold one CTA. Where GPUs
-/// are of several kinds, what is said of an SM is that of GPU 0's.
+/// Returns the facts of `machine` with `workload`. A kernel that does not fit, which a run rejects, is listed with one CTA per SM. In a
+/// system with several kinds of GPUs, facts about SMs are those of GPU 0.
 pub fn facts(machine: &Machine, workload: &Workload) -> Facts {
     let sm = &machine.gpu.sm;
     let needs = |sm: &Sm, kernel: &Kernel| {
@@ -43,7 +43,7 @@ pub fn facts(machine: &Machine, workload: &Workload) -> Facts {
     }
 }
 
-/// What each kernel of `workload` is launched with on `machine`, in their order.
+/// Returns the launch parameters of each kernel of `workload` on `machine`, in order.
 pub fn launches(machine: &Machine, workload: &Workload) -> Vec<Launch> {
     let one = |kernel: &Kernel| {
         let info = &kernel.info;
@@ -62,26 +62,26 @@ fn resources(sm: &Sm) -> Resources {
     Resources { threads: sm.max_threads, warps: sm.warps, shared_bytes: sm.shared_bytes, registers: sm.registers, ctas: sm.max_ctas }
 }
 
-/// Whether what controllers are told of an SM and of the grid scheduler is true of all GPUs.
+/// Checks that the facts about SMs and grid schedulers hold for all GPUs.
 ///
 /// # Errors
-/// The kind that differs; a message for the user.
-pub(super) fn suits_controllers(machine: &Machine) -> Result<(), String> {
+/// The kind of GPU that differs; a message for the user.
+pub(super) fn check_uniform_gpus(machine: &Machine) -> Result<(), String> {
     let told = |kind: &Machine| {
         let (sm, dispatch) = (&kind.gpu.sm, &kind.gpu.dispatch);
         (resources(sm), sm.schedulers, sm.issue_width, sm.allocation, dispatch.sharing, kind.clocks.core)
     };
     match machine.each_kind().find(|kind| told(kind) != told(machine)) {
         Some(kind) => Err(format!(
-            "the GPUs of kind `{}` have SMs, a sharing or a core clock unlike those of GPU 0, and controllers are told of one kind of SM; give \
-             all GPUs the same, which may still differ in the number of SMs and in their memory, or run without controllers",
+            "the GPUs of kind `{}` have SMs, a sharing or a core clock unlike those of GPU 0, but controllers support one kind of SM only; use \
+             equal SMs on all GPUs (their number and the memory may differ), or run without controllers",
             kind.name
         )),
         None => Ok(()),
     }
 }
 
-/// What the machine issues and moves at most, per core cycle of GPU 0.
+/// Returns the peak rates of the machine per core cycle of GPU 0.
 fn peaks(machine: &Machine) -> Peaks {
     let (mem, sm) = (&machine.mem, &machine.gpu.sm);
     let per_core = |clock: warpshard_base::Frequency| clock.0 as f64 / machine.clocks.core.0 as f64;
@@ -89,10 +89,10 @@ fn peaks(machine: &Machine) -> Peaks {
     let noc = |gpu: &Machine| {
         let slices = f64::from(gpu.mem.map.partitions * gpu.mem.map.slices_per_partition);
         let bytes = match (&gpu.noc.mesh, gpu.noc.crossbar) {
-            // Channels in both directions between the halves of the longer side.
+            // Channels in both directions between the two halves of the longer side.
             (Some(mesh), _) => f64::from(2 * mesh.columns.min(mesh.rows) * mesh.channel_bytes),
             (None, Crossbar::Vc) => slices.min(f64::from(gpu.gpu.sms)) * f64::from(gpu.noc.vc.channel_bytes),
-            // A packet per port and cycle, whatever its size.
+            // A crossbar without virtual channels moves one packet per port and cycle, regardless of the packet's size.
             (None, _) => slices.min(f64::from(gpu.gpu.sms)) * access_bytes,
         };
         bytes * per_core(gpu.clocks.noc)
@@ -122,15 +122,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn peaks_are_those_of_the_data_sheet() {
+    fn peak_rates_match_the_data_sheet() {
         let machine = Machine::load("m2090", &[]).unwrap().machine;
         let peaks = peaks(&machine);
-        // Two schedulers; lines of 128 bytes; 12 slices and channels of 32 bytes at the core's clock; 177.6 GB/s at 650 MHz.
+        // m2090 has two schedulers, lines of 128 bytes, 12 slices with channels of 32 bytes at the core clock, and 177.6 GB/s at 650 MHz.
         assert_eq!((peaks.issue, peaks.access_bytes, peaks.noc_bytes, peaks.llc_bytes), (2.0, 128.0, 384.0, 384.0));
         assert!((peaks.dram_bytes * 0.65 - 177.6).abs() < 0.1, "{peaks:?}");
         let mut mesh = machine;
         mesh.noc.mesh = Some(Mesh { columns: 6, rows: 5, channel_bytes: 32, ..Mesh::default() });
-        // The bisection of the shorter side, both ways, at a clock of the network that is the core's.
+        // The bisection cuts the shorter side, in both directions, at a network clock equal to the core clock.
         assert_eq!(super::peaks(&mesh).noc_bytes, 320.0);
     }
 }

@@ -1,4 +1,4 @@
-//! Which unit of a plan is what.
+//! The assignment of unit numbers in a plan.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use warpshard_base::{CpuId, PartitionId, SmId, UnitId};
 use warpshard_config::Machine;
 use warpshard_config::machine::CoreStyle;
 
-/// The units of a GPU, which are consecutive in a plan: its SMs, its partitions, the request and the reply network, the grid scheduler,
-/// and in a system its hub.
+/// The units of a GPU, which are consecutive in a plan: its SMs, its partitions, the request and the reply network, the grid scheduler, and
+/// the optional hub and cluster network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GpuLayout {
-    /// Its first unit.
+    /// The number of the first unit.
     pub first: u16,
-    /// SMs.
+    /// Number of SMs.
     pub sms: u32,
-    /// Memory partitions.
+    /// Number of memory partitions.
     pub partitions: u32,
-    /// SMs of the GPUs before it.
+    /// Number of SMs of all preceding GPUs.
     pub sms_before: u32,
-    /// Whether it has a hub.
+    /// `true` if the GPU has a hub.
     hub: bool,
-    /// Whether it has a network between the SMs of clusters.
+    /// `true` if the GPU has a cluster network between its SMs.
     peers: bool,
 }
 
@@ -29,60 +29,60 @@ impl GpuLayout {
         UnitId(self.first + unit as u16)
     }
 
-    /// One of its SMs, by its number on the GPU.
+    /// Returns the unit of an SM, by its number on the GPU.
     pub fn sm(self, sm: SmId) -> UnitId {
         self.nth(u32::from(sm.0))
     }
 
-    /// One of its memory partitions.
+    /// Returns the unit of a memory partition.
     pub fn partition(self, partition: PartitionId) -> UnitId {
         self.nth(self.sms + u32::from(partition.0))
     }
 
-    /// Its request network.
+    /// Returns the unit of the request network.
     pub fn request_net(self) -> UnitId {
         self.nth(self.sms + self.partitions)
     }
 
-    /// Its reply network.
+    /// Returns the unit of the reply network.
     pub fn reply_net(self) -> UnitId {
         self.nth(self.sms + self.partitions + 1)
     }
 
-    /// Its grid scheduler.
+    /// Returns the unit of the grid scheduler.
     pub fn grid(self) -> UnitId {
         self.nth(self.sms + self.partitions + 2)
     }
 
-    /// Its hub, where it is part of a system.
+    /// Returns the unit of the hub of a GPU in a system.
     pub fn hub(self) -> UnitId {
         self.nth(self.sms + self.partitions + 3)
     }
 
-    /// Its network between the SMs of clusters, where the workload has clusters.
+    /// Returns the unit of the cluster network, if the workload has clusters.
     pub fn peers(self) -> Option<UnitId> {
         self.peers.then(|| self.nth(self.sms + self.partitions + 3 + u32::from(self.hub)))
     }
 
-    /// How many units it has.
+    /// Returns the number of units.
     pub fn units(self) -> u16 {
         (self.sms + self.partitions + 3) as u16 + u16::from(self.hub) + u16::from(self.peers)
     }
 }
 
-/// The position of each kind of unit in a plan: GPU by GPU, then the switches and hosts of a system, or the CPU cores of a chip.
+/// The positions of all kinds of units in a plan: GPU by GPU, then the switches and hosts of a system, or the CPU cores of a chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChipLayout {
     /// The GPUs; at least one.
     pub gpus: Arc<[GpuLayout]>,
-    /// CPU cores that are on.
+    /// Number of active CPU cores.
     pub cpus: u32,
-    /// Switches and hosts.
+    /// Number of switches and hosts.
     pub switches: u32,
 }
 
 impl ChipLayout {
-    /// `clusters`: whether the workload has clusters, on cores that know of them.
+    /// Lays out the units of a machine; `clusters` is true if the workload has clusters and the cores support them.
     pub(super) fn of(machine: &Machine, cpus: u32, switches: u32, clusters: bool) -> Self {
         let (mut first, mut sms_before) = (0, 0);
         let hub = machine.system.is_some();
@@ -97,57 +97,57 @@ impl ChipLayout {
         Self { gpus: machine.each_gpu().map(of_gpu).collect(), cpus, switches }
     }
 
-    /// SMs of all GPUs.
+    /// Returns the number of SMs of all GPUs.
     pub fn all_sms(&self) -> u32 {
         self.gpus.iter().map(|gpu| gpu.sms).sum()
     }
 
-    /// A GPU.
+    /// Returns the layout of a GPU.
     pub fn gpu(&self, gpu: u32) -> GpuLayout {
         self.gpus[gpu as usize]
     }
 
-    /// The GPU that a unit is part of; `None` for switches and CPU cores.
+    /// Returns the GPU that contains a unit; `None` for switches and CPU cores.
     pub fn gpu_of(&self, unit: UnitId) -> Option<u32> {
         let gpu = self.gpus.partition_point(|gpu| gpu.first <= unit.0) - 1;
         (unit.0 < self.after_gpus()).then_some(gpu as u32)
     }
 
-    /// The unit after those of the GPUs.
+    /// Returns the number of the unit after the GPUs.
     fn after_gpus(&self) -> u16 {
         self.gpus.last().map_or(0, |gpu| gpu.first + gpu.units())
     }
 
-    /// The GPU of an SM, counted over all GPUs, and its number there.
-    fn place_of(&self, sm: SmId) -> (GpuLayout, SmId) {
+    /// Returns the GPU of an SM that is counted over all GPUs, and the SM's number on that GPU.
+    fn locate(&self, sm: SmId) -> (GpuLayout, SmId) {
         let gpu = self.gpus[self.gpus.partition_point(|gpu| gpu.sms_before <= u32::from(sm.0)) - 1];
         (gpu, SmId(sm.0 - gpu.sms_before as u16))
     }
 
-    /// The unit of an SM, counted over all GPUs.
+    /// Returns the unit of an SM that is counted over all GPUs.
     pub fn sm(&self, sm: SmId) -> UnitId {
-        let (gpu, own) = self.place_of(sm);
+        let (gpu, own) = self.locate(sm);
         gpu.sm(own)
     }
 
-    /// The grid scheduler of an SM, counted over all GPUs, and the number that it knows the SM by.
+    /// Returns the grid scheduler of an SM that is counted over all GPUs, and the SM's number on its GPU.
     pub fn grid_of(&self, sm: SmId) -> (UnitId, SmId) {
-        let (gpu, own) = self.place_of(sm);
+        let (gpu, own) = self.locate(sm);
         (gpu.grid(), own)
     }
 
-    /// The grid schedulers of all GPUs.
+    /// Returns the grid schedulers of all GPUs.
     pub fn grids(&self) -> impl Iterator<Item = UnitId> + use<> {
         let gpus = Arc::clone(&self.gpus);
         (0..gpus.len()).map(move |gpu| gpus[gpu].grid())
     }
 
-    /// A switch or host of a system.
+    /// Returns the unit of a switch or host of a system.
     pub fn switch(&self, number: u32) -> UnitId {
         UnitId(self.after_gpus() + number as u16)
     }
 
-    /// The unit of a CPU core that is on.
+    /// Returns the unit of an active CPU core.
     pub fn cpu(&self, cpu: CpuId) -> UnitId {
         UnitId(self.after_gpus() + cpu.0)
     }
@@ -159,7 +159,7 @@ mod tests {
     use warpshard_config::Override;
 
     #[test]
-    fn units_of_unequal_gpus_are_found_by_their_numbers_over_all() {
+    fn units_of_unequal_gpus_are_found_by_global_number() {
         let set = |key: &str, value: &str| Override::new(key, value);
         let machine = Machine::load(
             "v100x2",

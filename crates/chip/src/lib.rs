@@ -1,7 +1,7 @@
-//! A whole chip: assembles its units, runs a workload on it, observes it at cuts, and applies what controllers decide.
+//! A whole chip: assembles its units, runs a workload, observes the units at cuts, and applies the decisions of controllers.
 //!
-//! In: a checked machine, a workload, controllers. Out: the outcome of the run. This package lies above the models and is the
-//! only one that knows all of them; what is generic about stepping and exchanging messages lies in [`warpshard_engine`].
+//! Input: a checked machine, a workload, controllers. Output: the outcome of the run. This package is the only one that depends on all
+//! models; generic stepping and message exchange are in [`warpshard_engine`].
 #![forbid(unsafe_code)]
 
 mod activity;
@@ -24,9 +24,12 @@ mod system_stats;
 mod tests;
 mod unit;
 
-/// What the engine knows of hosts: the processes of a run, recordings, and how shards are placed.
+/// Host-side types of the engine: processes of a run, recordings, and the placement of shards.
 pub mod host {
-    pub use warpshard_engine::{HostTimes, LONG, Ranks, RecordedEpoch, Recording, ShardCost, barrier_nanos, improve, left_to_owner, place};
+    pub use warpshard_engine::{
+        HostTimes, LONG_UNIT_COST, Ranks, RecordedEpoch, Recording, ShardCost, assign_shards, barrier_nanos, move_shards,
+        units_left_to_owner,
+    };
 }
 
 pub use build::{Built, ShardCut, build, occupancies};
@@ -34,7 +37,7 @@ pub use build_error::BuildError;
 pub use cpu_load::{CpuApplication, CpuEnd, CpuLoad, CpuLoadError, CpuSource};
 pub use facts::{facts, launches};
 pub use layout::ChipLayout;
-pub use live::{Live, LiveView, Wish};
+pub use live::{Live, LiveRequest, LiveView};
 pub use measure::{Mark, Measure, Measured, Skipped};
 pub use observe::Observer;
 pub use progress::Progress;

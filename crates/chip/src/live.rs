@@ -1,7 +1,7 @@
-//! What a person sees of a run while it goes on, and what they ask of it.
+//! The interface of a live monitor: views of a run in progress, and requests to it.
 //!
-//! In: wishes, from any thread. Out: views, at the pace of the host, of whatever cycle each unit has reached. Counters of spans that are not over
-//! lag behind. Nothing simulated depends on either.
+//! Input: requests from any thread. Output: views at the pace of the host, of the cycle that each unit has reached. Counters of skipped
+//! spans that have not ended lag behind. Views and requests have no effect on the simulation.
 
 use std::sync::Arc;
 
@@ -12,30 +12,30 @@ use warpshard_sync::Published;
 use super::progress::Progress;
 use super::snapshot::Schemas;
 
-/// The two ends between a run and whoever watches it; clones share them.
+/// The connection between a run and a monitor; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
-    /// What is seen.
+    /// Views published by the run.
     pub views: Published<LiveView>,
-    /// What is wanted.
-    pub wishes: Published<Wish>,
+    /// Requests published by the monitor.
+    pub requests: Published<LiveRequest>,
 }
 
-/// What a watcher wants.
+/// A request of a monitor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
-    /// The run stands still.
+pub struct LiveRequest {
+    /// `true` if the run must pause.
     pub paused: bool,
-    /// The number of the list of what waits for what that is wanted; raised for a new one.
+    /// Number of the requested wait list (the list of stalled warps, requests and their causes); increased for a new list.
     pub list: u64,
 }
 
-/// A run at a moment of the host.
+/// A snapshot of a run for the monitor.
 #[derive(Clone, Debug)]
 pub struct LiveView {
-    /// How far it is.
+    /// The progress of the run.
     pub progress: Progress,
-    /// Whether it stands still.
+    /// `true` if the run is paused.
     pub paused: bool,
     /// Names of the counters of an SM.
     pub columns: Vec<&'static str>,
@@ -43,48 +43,48 @@ pub struct LiveView {
     pub sms: Vec<Vec<u64>>,
     /// Sums over all other components: kind, name, value.
     pub totals: Vec<(&'static str, &'static str, u64)>,
-    /// The last list of what waits for what, with its number.
+    /// The last wait list with its number.
     pub waiting: Arc<(u64, Vec<String>)>,
 }
 
-/// The run's side.
+/// The run's end of the connection.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct LivePublisher {
     live: Live,
     names: Vec<String>,
     waiting: Arc<(u64, Vec<String>)>,
 }
 
-impl Shown {
-    /// Of units with these names.
+impl LivePublisher {
+    /// Creates the run's end for units with these names.
     pub(super) fn new(live: Live, names: Vec<String>) -> Self {
         Self { live, names, waiting: Arc::default() }
     }
 
-    fn wish(&self) -> Wish {
-        self.live.wishes.newest().map_or_else(Wish::default, |wish| *wish)
+    fn request(&self) -> LiveRequest {
+        self.live.requests.newest().map_or_else(LiveRequest::default, |request| *request)
     }
 
-    /// Whether a list of what waits for what is wanted that was not made yet.
-    pub(super) fn wants_waiting(&self) -> bool {
-        self.wish().list > self.waiting.0
+    /// Returns `true` if a wait list is requested that has not been made yet.
+    pub(super) fn shows_waiting(&self) -> bool {
+        self.request().list > self.waiting.0
     }
 
-    /// Shows what there is; returns whether the run is to stand still.
-    pub(super) fn show(&mut self, progress: Progress, view: &View<'_>, schemas: &Schemas) -> bool {
-        let wish = self.wish();
+    /// Publishes a view; returns `true` if the run must pause.
+    pub(super) fn publish(&mut self, progress: Progress, view: &View<'_>, schemas: &Schemas) -> bool {
+        let request = self.request();
         if let Some(waiting) = view.waiting {
             let line = |(unit, lines): &(UnitId, Vec<String>)| {
                 let name = &self.names[unit.index()];
                 lines.iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>()
             };
-            self.waiting = Arc::new((wish.list, waiting.iter().flat_map(line).collect()));
+            self.waiting = Arc::new((request.list, waiting.iter().flat_map(line).collect()));
         }
         let now = schemas.snapshot(Cycle(progress.cycles), view.counters);
         let others = [&now.partitions, &now.networks, &now.grid, &now.cpus];
         self.live.views.publish(LiveView {
             progress,
-            paused: wish.paused,
+            paused: request.paused,
             columns: now.sms.table().columns().iter().map(|info| info.name).collect(),
             sms: now.sms.table().rows().map(<[u64]>::to_vec).collect(),
             totals: others
@@ -93,6 +93,6 @@ impl Shown {
                 .collect(),
             waiting: Arc::clone(&self.waiting),
         });
-        wish.paused
+        request.paused
     }
 }

@@ -1,14 +1,16 @@
-//! Measures single launches of a run: what every component counted up to the end of each, and when so many of its CTAs had ended.
+//! Measurement of single launches of a run: the counters of every component at the end of each launch, and after given numbers of its CTAs
+//! have ended.
 //!
-//! In: the counters of all units at cuts, ends of kernels. Out: a [`Measured`] for each launch. Before a launch, the slices of the LLC may get
-//! what launches that are not simulated left there ([`Skipped`]); without that it has no effect on anything simulated.
+//! Input: the counters of all units at cuts, and the ends of kernels. Output: a [`Measured`] for each launch. Before a launch, the LLC
+//! slices may be filled with lines of launches that are not simulated ([`Skipped`]); otherwise the measurement has no effect on the
+//! simulation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use warpshard_base::{Addr, Cycle, KernelIndex, PartitionId, SECTOR_BYTES, SectorBytes, SectorMask, UnitId};
 use warpshard_engine::Cut;
-use warpshard_mem::{Left, PartitionDecision};
+use warpshard_mem::{PartitionDecision, WarmLine};
 use warpshard_protocol::{AddressMap, EventKind};
 use warpshard_stats::Counted;
 use warpshard_workload::UsedLine;
@@ -17,19 +19,19 @@ use super::layout::ChipLayout;
 use super::snapshot::{Rows, Snapshot};
 use super::unit::ChipDecision;
 
-/// Knows what launches that are not simulated leave in the LLC.
+/// A source of the LLC lines that skipped launches leave behind.
 pub trait Skipped: Send {
-    /// The lines that were used between the launch before `kernel` and itself, each once, the one used last at the end; empty for nothing.
-    /// Called when the launch before it has ended, in the order of the launches; not for the first one of a run.
+    /// Returns the lines used by the skipped launches before `kernel`, each once, the most recently used line last. It is called when the
+    /// preceding simulated launch has ended, in launch order, and not for the first launch of a run.
     fn before(&mut self, kernel: KernelIndex) -> Vec<UsedLine>;
 }
 
-/// What a run is measured for.
+/// The configuration of a measurement.
 #[derive(Default)]
 pub struct Measure {
-    /// For launches whose course is of interest: numbers of their CTAs, ascending. When so many have ended, all counters are read.
+    /// Marks per launch: ascending numbers of CTAs. All counters are read when that many CTAs of the launch have ended.
     pub marks: BTreeMap<KernelIndex, Vec<u64>>,
-    /// What launches that are not simulated left in the LLC.
+    /// The LLC lines of skipped launches.
     pub skipped: Option<Box<dyn Skipped>>,
 }
 
@@ -42,43 +44,43 @@ impl std::fmt::Debug for Measure {
 /// All counters at a cycle: the values of all components in the order of [`Outcome::components`](warpshard_stats::Outcome::components).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// The cut, in core cycles of the run.
+    /// The cycle of the cut, in core cycles of the run.
     pub cycle: u64,
-    /// Warp instructions of the run so far.
+    /// Warp instructions of the run up to the cut.
     pub warp_instructions: u64,
-    /// Requests of the run that found their sector absent from the LLC so far.
+    /// LLC sector misses of the run up to the cut.
     pub llc_misses: u64,
-    /// The values.
+    /// The counter values.
     pub values: Vec<u64>,
 }
 
-/// A launch that was measured.
+/// A measured launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
-    /// Which launch.
+    /// The launch.
     pub kernel: KernelIndex,
-    /// The counters when it had ended.
+    /// The counters at the end of the launch.
     pub end: Mark,
-    /// The counters at its marks, each at the end of the window in which it was reached; those of one window are equal.
+    /// The counters at the marks, each at the end of the window in which the mark was reached; marks in one window are equal.
     pub marks: Vec<Mark>,
 }
 
-/// Core cycles of a window, at the end of which marks are taken.
+/// Length of a window in core cycles; marks are taken at the end of a window.
 const WINDOW: u64 = 512;
 
-/// A launch with marks that are not reached yet.
-struct Open {
+/// A running launch with pending marks.
+struct MarkedLaunch {
     kernel: KernelIndex,
-    /// CTAs of the run that had ended before it.
+    /// CTAs of the run that had ended before this launch.
     ctas_before: u64,
     marks: Vec<Mark>,
 }
 
-/// The measuring part of the observer.
+/// The part of the observer that measures launches.
 pub(super) struct Meter {
     measure: Measure,
     map: AddressMap,
-    open: Option<Open>,
+    open: Option<MarkedLaunch>,
     /// CTAs of the run that had ended at the end of the last launch.
     ctas_before: u64,
     measured: Vec<Measured>,
@@ -89,8 +91,8 @@ impl Meter {
         Self { measure, map, open: None, ctas_before: 0, measured: Vec::new() }
     }
 
-    /// Whether this kind of event needs a cut.
-    pub(super) fn wants(&self, kind: EventKind) -> bool {
+    /// Returns `true` if this kind of event needs a cut.
+    pub(super) fn needs_cut(&self, kind: EventKind) -> bool {
         match kind {
             EventKind::KernelEnded(_) => true,
             EventKind::KernelStarted(kernel) => self.measure.marks.contains_key(&kernel),
@@ -98,13 +100,13 @@ impl Meter {
         }
     }
 
-    /// The end of the window after `now`, where a launch has marks left.
+    /// Returns the end of the window after `now`, if a launch has pending marks.
     pub(super) fn next_cut(&self, now: Cycle) -> Option<Cycle> {
         let open = self.open.as_ref().filter(|open| open.marks.len() < self.measure.marks[&open.kernel].len());
         open.map(|_| Cycle((now.0 / WINDOW + 1) * WINDOW))
     }
 
-    /// What was measured.
+    /// Returns the measured launches.
     pub(super) fn into_measured(self) -> Vec<Measured> {
         self.measured
     }
@@ -124,7 +126,7 @@ impl Meter {
         for event in cut.events {
             match event.kind {
                 EventKind::KernelStarted(kernel) if self.measure.marks.contains_key(&kernel) => {
-                    self.open = Some(Open { kernel, ctas_before: self.ctas_before, marks: Vec::new() });
+                    self.open = Some(MarkedLaunch { kernel, ctas_before: self.ctas_before, marks: Vec::new() });
                 }
                 EventKind::KernelEnded(kernel) => {
                     let mut marks = self.open.take().filter(|open| open.kernel == kernel).map(|open| open.marks).unwrap_or_default();
@@ -134,7 +136,7 @@ impl Meter {
                     self.measured.push(Measured { kernel, end: mark(), marks });
                     self.ctas_before = ctas_done;
                     let lines = self.measure.skipped.as_mut().map(|skipped| skipped.before(KernelIndex(kernel.0 + 1)));
-                    decisions.extend(leave(&self.map, layout, &lines.unwrap_or_default()));
+                    decisions.extend(warm_decisions(&self.map, layout, &lines.unwrap_or_default()));
                 }
                 _ => {}
             }
@@ -151,9 +153,9 @@ impl Meter {
     }
 }
 
-/// What the memory partitions are told of these lines: each the parts that lie in its slices.
-fn leave(map: &AddressMap, layout: &ChipLayout, lines: &[UsedLine]) -> Vec<(UnitId, ChipDecision)> {
-    let mut parts: Vec<Vec<Left>> = vec![Vec::new(); layout.gpus[0].partitions as usize];
+/// Returns the decisions that insert the lines into the LLC: each partition gets the parts of the lines that belong to its slices.
+fn warm_decisions(map: &AddressMap, layout: &ChipLayout, lines: &[UsedLine]) -> Vec<(UnitId, ChipDecision)> {
+    let mut parts: Vec<Vec<WarmLine>> = vec![Vec::new(); layout.gpus[0].partitions as usize];
     for line in lines {
         let mut before = None;
         for (index, bytes) in line.bytes.iter().enumerate().filter(|(_, bytes)| **bytes != 0) {
@@ -161,7 +163,7 @@ fn leave(map: &AddressMap, layout: &ChipLayout, lines: &[UsedLine]) -> Vec<(Unit
             let slice = map.slice_of(addr);
             let part = &mut parts[usize::from(slice.0) / map.slices_per_partition as usize];
             if before != Some(slice) {
-                part.push(Left { addr, bytes: SectorBytes::default(), written: SectorMask(0) });
+                part.push(WarmLine { addr, bytes: SectorBytes::default(), written: SectorMask(0) });
             }
             if let Some(left) = part.last_mut() {
                 left.bytes[index] = *bytes;
@@ -172,7 +174,7 @@ fn leave(map: &AddressMap, layout: &ChipLayout, lines: &[UsedLine]) -> Vec<(Unit
     }
     let told = parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty());
     told.map(|(i, part)| {
-        let decision = PartitionDecision::Leave(Arc::from(part));
+        let decision = PartitionDecision::Warm(Arc::from(part));
         (layout.gpus[0].partition(PartitionId(i as u16)), ChipDecision::Partition(decision))
     })
     .collect()
@@ -185,15 +187,15 @@ mod tests {
     use warpshard_config::Machine;
 
     #[test]
-    fn every_sector_of_a_line_goes_to_the_partition_that_has_it() {
+    fn every_sector_of_a_line_goes_to_its_partition() {
         let machine = Machine::load("v100", &[]).unwrap().machine;
         let (map, layout) = (&machine.mem.map, ChipLayout::of(&machine, 0, 0, false));
         let lines: Vec<UsedLine> =
             (0..64).map(|i| UsedLine { addr: Addr(i * LINE_BYTES), bytes: [u32::MAX, 0xf, 0, 1], written: SectorMask(0xa) }).collect();
-        let decisions = leave(map, &layout, &lines);
+        let decisions = warm_decisions(map, &layout, &lines);
         let mut sectors = 0;
         for (unit, decision) in &decisions {
-            let ChipDecision::Partition(PartitionDecision::Leave(parts)) = decision else { panic!("{decision:?}") };
+            let ChipDecision::Partition(PartitionDecision::Warm(parts)) = decision else { panic!("{decision:?}") };
             for left in parts.iter() {
                 let partition = map.slice_of(left.addr).0 / map.slices_per_partition as u16;
                 assert_eq!(*unit, layout.gpus[0].partition(PartitionId(partition)));
@@ -205,6 +207,6 @@ mod tests {
             }
         }
         assert_eq!(sectors, 3 * 64);
-        assert!(leave(map, &layout, &[]).is_empty());
+        assert!(warm_decisions(map, &layout, &[]).is_empty());
     }
 }

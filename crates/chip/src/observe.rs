@@ -1,11 +1,11 @@
-//! The director of a chip's run: turns counters at cuts into interval rows and observations, and calls the controllers.
+//! The director of a chip's run, which converts counters at cuts to interval rows and observations, and calls the controllers.
 
 use std::sync::Arc;
 
 use warpshard_base::{Cycle, SmId, UnitId};
 use warpshard_config::Machine;
-use warpshard_control::{Controller, DecisionSet, Facts, Observation, Seen, Trigger, check};
-use warpshard_engine::{Cut, Director, SeenEvent, View, Work};
+use warpshard_control::{Controller, DecisionSet, Facts, Observation, ObservedEvent, Trigger, check};
+use warpshard_engine::{Cut, CutEvent, Director, View, Work};
 use warpshard_protocol::{EventKind, SmProgress};
 use warpshard_state::{Reader, State, StateError, Writer};
 use warpshard_stats::{IntervalSeries, TimelineEntry};
@@ -13,10 +13,10 @@ use warpshard_sync::Published;
 use warpshard_workload::{Workload, streams_failure};
 
 use super::apply;
-use super::cpu_load::{CpuLoad, CpuWatch};
-use super::facts::{facts, suits_controllers};
+use super::cpu_load::{CpuLoad, CpuProgress};
+use super::facts::{check_uniform_gpus, facts};
 use super::layout::ChipLayout;
-use super::live::{Live, Shown};
+use super::live::{Live, LivePublisher};
 use super::measure::{Measure, Measured, Meter};
 use super::progress::Progress;
 use super::snapshot::{Rows, Schemas, Snapshot};
@@ -28,7 +28,7 @@ struct Attached {
     triggers: Vec<Trigger>,
     alarm: Option<Cycle>,
     before: Snapshot,
-    events: Vec<Seen>,
+    events: Vec<ObservedEvent>,
 }
 
 /// The director of a run: records the interval series, calls the controllers, and reports progress.
@@ -43,11 +43,11 @@ pub struct Observer {
     intervals: IntervalSeries,
     timeline: Vec<TimelineEntry>,
     progress: Option<Published<Progress>>,
-    shown: Option<Shown>,
-    watch: CpuWatch,
-    /// Measures single launches, where that was asked for.
+    shown: Option<LivePublisher>,
+    watch: CpuProgress,
+    /// The measurement of single launches, if requested.
     meter: Option<Meter>,
-    /// A controller ended the run, at the next cut.
+    /// `true` if a controller ended the run, at the next cut.
     over: bool,
 }
 
@@ -58,10 +58,10 @@ impl std::fmt::Debug for Observer {
 }
 
 impl Observer {
-    /// An observer of `machine` running `workload`.
+    /// Creates an observer of `machine` with `workload`.
     ///
     /// # Errors
-    /// When controllers are incompatible or an interval is empty; a message for the user.
+    /// Controllers are incompatible, or an interval is empty; a message for the user.
     pub fn new(
         machine: &Machine,
         workload: Arc<Workload>,
@@ -72,7 +72,7 @@ impl Observer {
     ) -> Result<Self, BuildError> {
         let facts = facts(machine, &workload);
         if let Some(controller) = controllers.first() {
-            suits_controllers(machine).map_err(|problem| format!("controller `{}`: {problem}", controller.name()))?;
+            check_uniform_gpus(machine).map_err(|problem| format!("controller `{}`: {problem}", controller.name()))?;
         }
         check(&controllers, &facts).map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
         if interval == Some(0) {
@@ -88,7 +88,7 @@ impl Observer {
         Ok(Self {
             facts,
             workload,
-            watch: CpuWatch::new(None, layout.gpus.len() as u32),
+            watch: CpuProgress::new(None, layout.gpus.len() as u32),
             layout,
             schemas: Schemas::default(),
             interval,
@@ -103,53 +103,53 @@ impl Observer {
         })
     }
 
-    /// For a run with a load on the CPU cores.
+    /// Adds the progress of a load on the CPU cores.
     #[must_use]
     pub fn watching(self, load: Option<&CpuLoad>) -> Self {
-        Self { watch: CpuWatch::new(load, self.layout.gpus.len() as u32), ..self }
+        Self { watch: CpuProgress::new(load, self.layout.gpus.len() as u32), ..self }
     }
 
-    /// For a run that somebody may watch, whose units have these names.
+    /// Adds a live monitor; `names` are the names of the units.
     #[must_use]
     pub(super) fn shown(self, live: Option<Live>, names: &[String]) -> Self {
-        Self { shown: live.map(|live| Shown::new(live, names.to_vec())), ..self }
+        Self { shown: live.map(|live| LivePublisher::new(live, names.to_vec())), ..self }
     }
 
-    /// For a run whose launches are measured one by one.
+    /// Adds the measurement of single launches.
     #[must_use]
     pub(super) fn measuring(self, measure: Option<Measure>, machine: &Machine) -> Self {
         Self { meter: measure.map(|measure| Meter::new(measure, machine.mem.map.of_gpu())), ..self }
     }
 
-    /// How far the run is.
+    /// Returns the progress of the run.
     fn progress_of(&self, now: Cycle, work: Work) -> Progress {
         let ctas = self.workload.kernels.iter().map(|kernel| u64::from(kernel.info.ctas())).sum();
         Progress { cycles: now.0, warp_instructions: work.instructions, ctas_done: work.tasks, ctas }
     }
 
-    /// Whether a controller ended the run.
+    /// Returns `true` if a controller ended the run.
     pub fn ended_by_controller(&self) -> bool {
         self.over
     }
 
-    /// For a machine whose units have these counters.
+    /// Sets the counter columns of the machine's units.
     #[must_use]
     pub(super) fn counting(self, schemas: Schemas) -> Self {
         Self { schemas, ..self }
     }
 
-    /// What was measured of single launches.
+    /// Removes and returns the measurements of single launches.
     pub(super) fn take_measured(&mut self) -> Vec<Measured> {
         self.meter.take().map(Meter::into_measured).unwrap_or_default()
     }
 
-    /// The interval series and the decisions.
+    /// Returns the interval series and the decisions.
     pub fn into_series(self) -> (IntervalSeries, Vec<TimelineEntry>) {
         (self.intervals, self.timeline)
     }
 }
 
-/// What the run has come to, and how far the workload's kernels are.
+/// The saved state contains the series, the decisions and the progress of the workload's kernels.
 impl State for Observer {
     fn save(&self, to: &mut Writer) {
         let Self { workload, before, controllers, intervals, timeline, watch, over, .. } = self;
@@ -207,31 +207,31 @@ impl Director<ChipUnit> for Observer {
         controllers.chain(interval).chain(alarms).chain(over).chain(windows).min().filter(|cycle| *cycle != Cycle::NEVER)
     }
 
-    fn wants_counters(&self) -> bool {
+    fn reads_counters(&self) -> bool {
         self.interval.is_some() || !self.controllers.is_empty() || self.meter.is_some()
     }
 
-    fn wants_tasks(&self) -> bool {
-        self.controllers.iter().any(|attached| attached.controller.wants_ctas())
+    fn reads_tasks(&self) -> bool {
+        self.controllers.iter().any(|attached| attached.controller.reads_ctas())
     }
 
-    fn wants_start(&self) -> bool {
+    fn starts_with_cut(&self) -> bool {
         self.controllers.iter().any(|attached| attached.triggers.contains(&Trigger::Start))
     }
 
-    fn wants(&self, kind: EventKind) -> bool {
-        let measured = self.meter.as_ref().is_some_and(|meter| meter.wants(kind));
+    fn causes_cut(&self, kind: EventKind) -> bool {
+        let measured = self.meter.as_ref().is_some_and(|meter| meter.needs_cut(kind));
         measured || self.watch.wants(kind) || self.controllers.iter().any(|attached| attached.selects(kind))
     }
 
-    fn is_over(&mut self, events: &[SeenEvent<EventKind>]) -> bool {
+    fn is_over(&mut self, events: &[CutEvent<EventKind>]) -> bool {
         events.iter().for_each(|event| self.watch.see(event.kind));
         self.watch.is_over() || self.over
     }
 
     fn at_cut(&mut self, cut: &Cut<'_, EventKind>) -> Vec<(UnitId, ChipDecision)> {
         let mut settings = Vec::new();
-        if self.watch.releases_gpu() {
+        if self.watch.releases_kernels() {
             settings.extend(apply::release(&self.layout));
         }
         if cut.counters.is_empty() {
@@ -254,14 +254,14 @@ impl Director<ChipUnit> for Observer {
         let mut ctas = None;
         for attached in &mut self.controllers {
             let seen = cut.events.iter().filter(|event| attached.triggers.iter().any(|trigger| is_on(*trigger, event.kind)));
-            attached.events.extend(seen.map(|event| Seen { cycle: event.at, kind: over_all_gpus(&self.layout, event) }));
+            attached.events.extend(seen.map(|event| ObservedEvent { cycle: event.at, kind: over_all_gpus(&self.layout, event) }));
             let kinds = || cut.events.iter().map(|event| event.kind);
             let due = attached.alarm == Some(cut.at) || attached.triggers.iter().any(|trigger| trigger.is_due(cut.at, kinds()));
             if cut.last || !due {
                 continue;
             }
             let part = now.since(&attached.before);
-            let wanted = attached.controller.wants_ctas();
+            let wanted = attached.controller.reads_ctas();
             let ctas = if wanted { &**ctas.get_or_insert_with(|| progress(&self.layout, cut.tasks)) } else { &[] };
             let observation = Observation {
                 cycle: cut.at,
@@ -290,7 +290,7 @@ impl Director<ChipUnit> for Observer {
         settings
     }
 
-    fn may_wake(&self) -> bool {
+    fn can_wake_idle(&self) -> bool {
         let regular = |attached: &Attached| attached.triggers.iter().any(|trigger| matches!(trigger, Trigger::Every(_)));
         self.controllers.iter().any(|attached| regular(attached) || attached.alarm.is_some()) || self.over
     }
@@ -309,18 +309,18 @@ impl Director<ChipUnit> for Observer {
         self.shown.is_some()
     }
 
-    fn wants_waiting(&self) -> bool {
-        self.shown.as_ref().is_some_and(Shown::wants_waiting)
+    fn shows_waiting(&self) -> bool {
+        self.shown.as_ref().is_some_and(LivePublisher::shows_waiting)
     }
 
     fn view(&mut self, view: &View<'_>) -> bool {
         let progress = self.progress_of(view.now, view.work);
-        self.shown.as_mut().is_some_and(|shown| shown.show(progress, view, &self.schemas))
+        self.shown.as_mut().is_some_and(|shown| shown.publish(progress, view, &self.schemas))
     }
 }
 
-/// What happened, with SMs counted over all GPUs.
-fn over_all_gpus(layout: &ChipLayout, event: &SeenEvent<EventKind>) -> EventKind {
+/// Converts an event so that SMs are counted over all GPUs.
+fn over_all_gpus(layout: &ChipLayout, event: &CutEvent<EventKind>) -> EventKind {
     let first = layout.gpu_of(event.unit).map_or(0, |gpu| layout.gpu(gpu).sms_before) as u16;
     match event.kind {
         EventKind::CtaEnded(sm, kernel) => EventKind::CtaEnded(SmId(first + sm.0), kernel),
@@ -329,13 +329,13 @@ fn over_all_gpus(layout: &ChipLayout, event: &SeenEvent<EventKind>) -> EventKind
     }
 }
 
-/// How far the CTAs of each SM are.
+/// Returns the progress of the CTAs of each SM.
 fn progress(layout: &ChipLayout, tasks: &[Vec<u64>]) -> Vec<SmProgress> {
     let of_sm = |sm: u16| tasks.get(layout.sm(SmId(sm)).index()).and_then(|values| SmProgress::decode(values)).unwrap_or_default();
     (0..layout.all_sms() as u16).map(of_sm).collect()
 }
 
-/// What a controller decided and computed at a cut, as it is recorded.
+/// Returns the timeline entries for the decisions and signals of a controller at a cut.
 fn entries(at: Cycle, controller: &str, decided: &DecisionSet) -> Vec<TimelineEntry> {
     let entry = |sm: Option<SmId>, name, value, reason: &str| TimelineEntry {
         cycle: at.0,

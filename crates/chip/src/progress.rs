@@ -1,13 +1,13 @@
-//! How far a run is.
+//! The progress of a run.
 
-/// How far a run is, for a progress display.
+/// The progress of a run, for a progress display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Core cycles simulated.
     pub cycles: u64,
     /// Warp instructions issued.
     pub warp_instructions: u64,
-    /// CTAs that ended, as of the last cut or a moment after.
+    /// CTAs that have ended, as of the last cut or shortly after.
     pub ctas_done: u64,
     /// CTAs of the workload.
     pub ctas: u64,

@@ -1,4 +1,4 @@
-//! What is read of the units at the end of a run: of this rank's own, and of other ranks' as they sent it.
+//! Collection of results from the units at the end of a run: from this rank, and from the messages of other ranks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use super::system_stats::{Ids, take_ends, take_kernels};
 use super::unit::ChipUnit;
 use crate::BuildError;
 
-/// Launches whose counters are summed at a time.
-const LAUNCHES: usize = 1024;
+/// Number of launches whose counters are summed in one pass.
+const LAUNCHES_PER_PASS: usize = 1024;
 
-/// What SMs and LLC slices counted for a kernel launch.
+/// The counters of SMs and LLC slices for one kernel launch.
 #[derive(Clone, Default)]
-struct OfKernel {
+struct KernelCounts {
     sm: KernelCounters,
     classes: ClassCounts,
     stalls: StallCounts,
     llc: LlcKernelCounters,
-    /// On a machine whose SMs count them.
+    /// Stall reasons of warps, on a machine whose SMs count them.
     reasons: Option<WarpReasonCounts>,
 }
 
-impl OfKernel {
+impl KernelCounts {
     fn visit(&self, see: &mut dyn FnMut(&'static CounterInfo, u64)) {
         self.sm.visit(see);
         visit_classes(&self.classes, see);
@@ -44,7 +44,7 @@ impl OfKernel {
     }
 }
 
-/// What the grid scheduler knows of a kernel and other ranks do not.
+/// Times of a kernel that only the rank of its grid scheduler knows.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct KernelTimes {
     ctas_done: u32,
@@ -54,17 +54,17 @@ struct KernelTimes {
     launch_latency_cycles: u64,
 }
 
-/// What the grid scheduler has at the end of a run.
+/// The results of a grid scheduler at the end of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct OfGrid {
+struct GridResults {
     kernels: Vec<KernelTimes>,
-    /// How often each application ended, and when first.
+    /// For each application, the number of its ends and the cycle of the first one.
     ends: Vec<(u32, Option<Cycle>)>,
     end: Option<u64>,
 }
 
-impl OfGrid {
-    /// The same in cycles of the clock `to`; these are cycles of the clock `from`.
+impl GridResults {
+    /// Converts all times from cycles of the clock `from` to cycles of the clock `to`.
     fn in_cycles_of(mut self, to: ClockDomain, from: ClockDomain) -> Self {
         if from == to {
             return self;
@@ -87,37 +87,37 @@ impl OfGrid {
 pub(super) struct Share {
     /// The values of the counters of units, by unit.
     counters: Vec<(u32, Vec<u64>)>,
-    /// The values of the counters of kernels over these units, by kernel; none of a kernel for which these counted nothing.
+    /// The counters of kernels over the rank's units, by kernel; empty for a kernel without counts.
     kernels: Vec<Values>,
     /// Read latencies of DRAM channels, by unit.
     latencies: Vec<(u32, Latencies)>,
-    /// What grid schedulers have, by unit.
-    grids: Vec<(u32, OfGrid)>,
+    /// The results of grid schedulers, by unit.
+    grids: Vec<(u32, GridResults)>,
     late: LateMessages,
     messages: u64,
 }
 
-/// What is known of all units.
+/// The results of all units.
 pub(super) struct Results {
     pub(super) components: Vec<ComponentStats>,
     pub(super) kernels: Vec<KernelStats>,
     pub(super) latencies: Vec<Latencies>,
-    /// Warp and thread instructions of every kernel, those that were started again included.
+    /// Warp and thread instructions of every kernel, including repeated launches.
     pub(super) warp_instructions: Vec<u64>,
     pub(super) thread_instructions: Vec<u64>,
-    /// How often each application ended, and when first.
+    /// For each application, the number of its ends and the cycle of the first one.
     pub(super) ends: Vec<(u32, Option<Cycle>)>,
-    /// How components are numbered over GPUs.
+    /// The numbering of components over GPUs.
     pub(super) ids: Ids,
-    /// When the workload ended.
+    /// The cycle at which the workload ended.
     pub(super) end: Option<u64>,
-    /// Messages that came late, and all messages.
+    /// The number of late messages and of all messages.
     pub(super) late: LateMessages,
     pub(super) messages: u64,
 }
 
 impl Share {
-    /// That of this rank, which stepped the units that `owned` says.
+    /// Returns the share of this rank, which stepped the units selected by `owned`.
     fn of(units: &[ChipUnit], owned: &[bool], kernels: usize, late: LateMessages, messages: u64) -> Self {
         let mut share = Self { late, messages, ..Self::default() };
         for (index, unit) in units.iter().enumerate().filter(|(index, _)| owned[*index]) {
@@ -135,8 +135,8 @@ impl Share {
             }
         }
         share.kernels.reserve(kernels);
-        for first in (0..kernels).step_by(LAUNCHES) {
-            let range = first..kernels.min(first + LAUNCHES);
+        for first in (0..kernels).step_by(LAUNCHES_PER_PASS) {
+            let range = first..kernels.min(first + LAUNCHES_PER_PASS);
             for of_kernel in of_kernels(units, owned, range) {
                 let mut values = Vec::new();
                 of_kernel.iter().for_each(|counted| counted.visit(&mut |_, value| values.push(value)));
@@ -158,10 +158,10 @@ impl Share {
     }
 }
 
-/// What units counted for some launches; `None` for a launch for which they counted nothing.
-fn of_kernels(units: &[ChipUnit], owned: &[bool], range: Range<usize>) -> Vec<Option<OfKernel>> {
-    let mut sums: Vec<Option<OfKernel>> = vec![None; range.len()];
-    let mut sum = |kernel: usize, add: &mut dyn FnMut(&mut OfKernel)| add(sums[kernel - range.start].get_or_insert_default());
+/// Returns the counters of some launches; `None` for a launch without counts.
+fn of_kernels(units: &[ChipUnit], owned: &[bool], range: Range<usize>) -> Vec<Option<KernelCounts>> {
+    let mut sums: Vec<Option<KernelCounts>> = vec![None; range.len()];
+    let mut sum = |kernel: usize, add: &mut dyn FnMut(&mut KernelCounts)| add(sums[kernel - range.start].get_or_insert_default());
     for (_, unit) in units.iter().enumerate().filter(|(index, _)| owned[*index]) {
         match unit {
             ChipUnit::Sm(sm) => {
@@ -175,7 +175,7 @@ fn of_kernels(units: &[ChipUnit], owned: &[bool], range: Range<usize>) -> Vec<Op
                 for (kernel, part) in sm.warp_reasons().into_iter().flat_map(|reasons| reasons.counted_in(range.clone())) {
                     sum(kernel, &mut |all| add_each(all.reasons.get_or_insert_default(), &part));
                 }
-                // The first are of schedulers without warps.
+                // The first row belongs to schedulers without warps.
                 for (row, part) in stats.stalls.counted_in(range.start + 1..range.end + 1) {
                     sum(row - 1, &mut |all| add_each(&mut all.stalls, &part));
                 }
@@ -195,20 +195,20 @@ fn add_each(sums: &mut [u64], parts: &[u64]) {
     sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
 }
 
-fn of_grid(grid: &Grid) -> OfGrid {
+fn of_grid(grid: &Grid) -> GridResults {
     let times = |kernel: KernelStats| {
         let KernelStats { ctas_done, launched, started, ended, launch_latency_cycles, .. } = kernel;
         KernelTimes { ctas_done, launched, started, ended, launch_latency_cycles }
     };
     let stats = grid.kernel_stats();
-    // Collected, the times would keep the memory of the rows.
+    // Collecting the times in place would keep the memory of the rows.
     let mut kernels = Vec::with_capacity(stats.len());
     kernels.extend(stats.into_iter().map(times));
-    OfGrid { kernels, ends: grid.application_ends().collect(), end: grid.end_cycle().map(|cycle| cycle.0) }
+    GridResults { kernels, ends: grid.application_ends().collect(), end: grid.end_cycle().map(|cycle| cycle.0) }
 }
 
-/// What a grid scheduler knows of its kernels, whichever rank stepped it.
-fn kernel_stats(grid: &Grid, of: &OfGrid) -> Vec<KernelStats> {
+/// Returns the statistics of a grid scheduler's kernels, which any rank may have stepped.
+fn kernel_stats(grid: &Grid, of: &GridResults) -> Vec<KernelStats> {
     let mut stats = grid.kernel_stats();
     for (kernel, times) in stats.iter_mut().zip(&of.kernels) {
         kernel.ctas_done = times.ctas_done;
@@ -218,10 +218,10 @@ fn kernel_stats(grid: &Grid, of: &OfGrid) -> Vec<KernelStats> {
     stats
 }
 
-/// The results of all units, with those of the ranks that stepped what this one did not.
+/// Returns the results of all units, including the shares of other ranks.
 ///
 /// # Errors
-/// When a rank is gone; a message for the user.
+/// A rank is gone; a message for the user.
 pub(super) fn collect(
     (units, layout, clocks): (&[ChipUnit], &ChipLayout, &[ClockDomain]),
     owned: &[bool],
@@ -251,7 +251,7 @@ pub(super) fn collect(
             ids.count_over_gpus(gpu, &mut components[first..]);
         }
         if let (ChipUnit::Grid(grid), Some((_, of))) = (unit, if matches!(unit, ChipUnit::Grid(_)) { grids.next() } else { None }) {
-            // Cycles of the run are those of GPU 0's core clock.
+            // Cycles of the run are cycles of GPU 0's core clock.
             let of = of.in_cycles_of(clocks[0], clocks[gpu as usize]);
             take_kernels(&mut kernels, kernel_stats(grid, &of), workload, gpu);
             take_ends(&mut ends, of.ends.iter().copied(), workload, gpu);
@@ -260,7 +260,7 @@ pub(super) fn collect(
     }
     let mut infos: Vec<&'static CounterInfo> = Vec::new();
     let reasons = units.iter().any(|unit| matches!(unit, ChipUnit::Sm(sm) if sm.warp_reasons().is_some()));
-    OfKernel { reasons: reasons.then(Default::default), ..OfKernel::default() }.visit(&mut |info, _| infos.push(info));
+    KernelCounts { reasons: reasons.then(Default::default), ..KernelCounts::default() }.visit(&mut |info, _| infos.push(info));
     let of_all = |name: &str| -> Vec<u64> {
         let column = infos.iter().position(|info| info.name == name);
         all.kernels.iter().map(|values| column.and_then(|column| values.iter().nth(column)).unwrap_or(0)).collect()
@@ -268,7 +268,7 @@ pub(super) fn collect(
     let (warp_instructions, thread_instructions) = (of_all("warp_instructions"), of_all("thread_instructions"));
     let infos: Arc<[&'static CounterInfo]> = infos.into();
     for (kernel, values) in kernels.iter_mut().zip(all.kernels) {
-        // Of launches that were never reached nothing is shown; the first one names the counters.
+        // Launches that were never reached are omitted, except the first one, which names the counters.
         if kernel.launched.is_some() || kernel.index.0 == 0 {
             kernel.counters = LaunchCounters::new(&infos, values);
         }

@@ -34,43 +34,43 @@ use super::unit::ChipUnit;
 pub struct RunOptions {
     /// Worker threads.
     pub threads: usize,
-    /// How many of them take part at a time.
+    /// The policy for the number of active workers.
     pub scaling: Scaling,
-    /// Core cycles of an epoch; the machine's lookahead when not given.
+    /// Length of an epoch in core cycles; by default the machine's lookahead.
     pub epoch: Option<u64>,
     /// Allows epochs beyond the lookahead.
     pub relaxed: bool,
-    /// Ends the run at this core cycle.
+    /// The core cycle at which the run ends.
     pub max_cycles: Option<u64>,
-    /// Core cycles of a row of the interval series; no series when not given.
+    /// Core cycles per row of the interval series; no series by default.
     pub interval: Option<u64>,
     /// Pins workers to cores.
     pub pin: bool,
-    /// Jumps over cycles in which nothing happens.
+    /// Skips cycles without events.
     pub skip: bool,
-    /// How units are grouped into shards.
+    /// The grouping of units into shards.
     pub cut: ShardCut,
     /// Records every message, for checks that are independent of counters.
     pub log: bool,
-    /// What is recorded of the host's time.
+    /// The host times to record.
     pub record: HostTimes,
-    /// The load of the CPU cores; they are off when not given.
+    /// The load of the CPU cores; by default they are off.
     pub cpu: Option<CpuLoad>,
-    /// Controllers, in the order in which they see a cut.
+    /// Controllers, in the order in which they observe a cut.
     pub controllers: Vec<Box<dyn Controller>>,
-    /// Ends the run at the next cut.
+    /// The flag that ends the run at the next cut.
     pub stop: StopFlag,
-    /// Where the run publishes its progress.
+    /// The channel for progress reports.
     pub progress: Option<Published<Progress>>,
-    /// The other processes that simulate the same machine, where there are any; all have the same options but for threads.
+    /// The other processes of a distributed run; all have the same options except for threads.
     pub ranks: Option<Box<dyn Ranks>>,
-    /// Who watches the run while it goes on; nobody when not given. Has no effect on anything simulated.
+    /// The connection to a live monitor; by default there is none. It has no effect on the simulation.
     pub live: Option<Live>,
-    /// What is recorded event by event; nothing when not given. Has no effect on anything simulated.
+    /// The units to record event by event; by default none. The recording has no effect on the simulation.
     pub recording: Option<Recording>,
-    /// Whether and where the run saves its state, and the state with which it begins; every in core cycles.
+    /// The checkpoints to write, with an interval in core cycles, and the checkpoint to resume from.
     pub checkpoints: Checkpoints,
-    /// Measures every launch on its own; launches of one GPU that run one after the other.
+    /// The measurement of single launches; the launches must be on one GPU and run one after another.
     pub measure: Option<Measure>,
 }
 
@@ -101,66 +101,66 @@ impl Default for RunOptions {
     }
 }
 
-/// Why a run has no result.
+/// The reason why a run has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// The machine and the workload, or the options, do not work together.
+    /// The machine, the workload and the options are incompatible.
     #[error("{0}")]
     Config(String),
-    /// The trace was found broken while it was running.
+    /// The trace is invalid; the error was found during the run.
     #[error("{0}")]
     Trace(String),
-    /// Nothing in the simulated machine can proceed, but work is left.
+    /// The simulated machine cannot make progress, although work is left.
     #[error("the simulated machine is deadlocked: {0}")]
     Deadlock(String),
     /// A bug of the simulator.
     #[error("the simulator failed: {0}")]
     Panic(String),
-    /// A checkpoint could not be kept, or the one to begin with is of another run.
+    /// A checkpoint could not be written, or the checkpoint to resume from belongs to another run.
     #[error("{0}")]
     Checkpoint(String),
 }
 
-/// A run's result, with the log of messages where one was requested.
+/// The result of a run, with the log of messages if requested.
 #[derive(Debug)]
 pub struct RunResult {
-    /// Everything simulated.
+    /// The simulated results.
     pub outcome: Outcome,
-    /// What the host did.
+    /// Facts about the host.
     pub host: HostFacts,
-    /// Every message, at both ends of its link; the links as names.
+    /// All messages, recorded at both ends of their links; `link_names` has the names of the links.
     pub log: MessageLog<Payload>,
-    /// Every command of every DRAM channel with a command-level controller, where a log was requested.
+    /// All commands of every DRAM channel with a command-level controller, if a log was requested.
     pub dram_commands: Vec<Vec<Issued>>,
-    /// What was recorded event by event.
+    /// The event-by-event recording.
     pub activity: Activity,
     /// The names of the links: "sm3 -> request network".
     pub link_names: Vec<String>,
-    /// What the run cost epoch by epoch, where that was asked for.
+    /// Host costs per epoch, if requested.
     pub costs: Option<HostRecording>,
-    /// What was measured of single launches, in the order of their ends.
+    /// The measurements of single launches, in the order of their ends.
     pub measured: Vec<Measured>,
 }
 
-/// The host's time of every unit in every epoch, with what is known of the units.
+/// The host time of every unit in every epoch, with a description of the units.
 #[derive(Debug)]
 pub struct HostRecording {
-    /// What was recorded.
+    /// The recorded times.
     pub recorded: warpshard_engine::Recording,
     /// All units.
     pub units: Vec<RecordedUnit>,
 }
 
-/// What a recording says of a unit.
+/// The description of a unit in a recording.
 #[derive(Debug)]
 pub struct RecordedUnit {
-    /// Its name: "sm3", "request network".
+    /// The name of the unit: "sm3", "request network".
     pub name: String,
-    /// Its kind.
+    /// The kind of the unit.
     pub kind: &'static str,
-    /// The shard that it belongs to.
+    /// The shard of the unit.
     pub shard: u32,
-    /// Its estimated host cost, relative to an SM.
+    /// The estimated host cost relative to an SM.
     pub cost: f64,
 }
 
@@ -171,7 +171,7 @@ pub struct RecordedUnit {
 pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Result<RunResult, RunError> {
     let started = Instant::now();
     if options.recording.is_some() && machine.each_kind().count() > 1 {
-        let problem = "activity (--perfetto) is recorded where all GPUs are of one kind; leave it out, or the kinds (system.kinds)";
+        let problem = "activity (--perfetto) can be recorded only if all GPUs are of one kind; omit --perfetto or the kinds (system.kinds)";
         return Err(RunError::Config(problem.into()));
     }
     if options.checkpoints.every.is_some() || options.checkpoints.resume.is_some() {
@@ -252,21 +252,21 @@ pub fn simulate(machine: &Machine, workload: &Arc<Workload>, options: RunOptions
     let ids = std::mem::take(&mut results.ids);
     let mut outcome = Outcome { relaxed, ..outcome(results, at.0, reason, director, workload, names) };
     outcome.system = machine.system.as_ref().and_then(|system| system_stats(system, workload, &ids, &outcome));
-    outcome.notes.extend(one_by_one(machine, workload));
+    outcome.notes.extend(serialized_note(machine, workload));
     Ok(RunResult { outcome, host, log, dram_commands, activity, link_names, costs, measured })
 }
 
-/// Whether a run with these options can save its state.
+/// Checks that a run with these options can save its state.
 ///
 /// # Errors
-/// What cannot be saved; a message for the user.
+/// The state that cannot be saved; a message for the user.
 fn can_be_saved(options: &RunOptions) -> Result<(), String> {
     if let Some(controller) = options.controllers.iter().find(|controller| !controller.can_be_saved()) {
         return Err(format!("checkpoints: the state of the controller `{}` cannot be saved", controller.name()));
     }
     if options.log || options.record != HostTimes::Nothing || options.recording.is_some() {
         return Err(
-            "checkpoints: a run that records messages, host times or activity (--perfetto) cannot be saved; leave one of both out".into()
+            "checkpoints: a run that records messages, host times or activity (--perfetto) cannot be saved; omit the checkpoints or the recording".into()
         );
     }
     Ok(())
@@ -303,11 +303,11 @@ fn host_facts(finished: &Finished<ChipUnit, Observer>, names: &[String], kinds: 
     }
 }
 
-/// A note where kernels that could run at once ran one after the other.
-fn one_by_one(machine: &Machine, workload: &Workload) -> Option<(String, u64)> {
+/// Returns a note if kernels of several streams ran one after another because of the machine.
+fn serialized_note(machine: &Machine, workload: &Workload) -> Option<(String, u64)> {
     let running = workload.kernels.iter().filter(|kernel| kernel.info.copy.is_none());
     let all: BTreeSet<_> = running.map(|kernel| (kernel.info.on_gpu(), kernel.info.app, kernel.info.stream)).collect();
-    // The GPU with the most of them, of those that run one kernel at a time.
+    // Selects, among the GPUs that run one kernel at a time, the GPU with the most streams.
     let of_gpu = |gpu: u32| all.iter().filter(|(on, ..)| u32::from(on.0) == gpu).count();
     let single = (0..machine.gpus()).filter(|gpu| machine.of_gpu(*gpu).gpu.dispatch.max_kernels == 1);
     let streams = single.map(of_gpu).max().unwrap_or(0);
@@ -318,7 +318,7 @@ fn one_by_one(machine: &Machine, workload: &Workload) -> Option<(String, u64)> {
     (streams > 1).then_some((text, 1))
 }
 
-/// What is known of each application, where several shared the GPU.
+/// Returns the statistics of each application, if several applications shared the GPU.
 fn applications(workload: &Workload, results: &Results) -> Vec<ApplicationStats> {
     let Results { kernels, ends, warp_instructions, thread_instructions, .. } = results;
     let sum = |range: &Range<u32>, counts: &[u64]| -> u64 { counts[range.start as usize..range.end as usize].iter().sum() };

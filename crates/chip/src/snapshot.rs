@@ -1,8 +1,8 @@
 //! Tables of all counters of the chip at a cut.
 //!
-//! In: the values of every unit's counters, in the order in which the unit visits them. Out: per kind of unit a table with a row
-//! per unit and a column per counter. The column of each value is found once, when the machine is built, so that a cut costs a
-//! few instructions per counter.
+//! Input: the values of every unit's counters, in the order in which the unit visits them. Output: for each kind of unit, a table with a
+//! row per unit and a column per counter. The column of each value is determined once, when the machine is built, so that a cut costs a few
+//! instructions per counter.
 
 use std::sync::Arc;
 
@@ -14,40 +14,44 @@ use warpshard_stats::{ComponentStats, Counted, CounterInfo, Counters};
 
 use super::layout::{ChipLayout, GpuLayout};
 
-/// The columns of one kind of unit; the same counter of several components of a kind inside a unit is summed.
+/// The columns of one kind of unit. If a unit has several components of a kind, their counters are summed.
 #[derive(Debug, Default, PartialEq)]
 struct Schema {
     kinds: Vec<&'static str>,
     columns: Vec<&'static CounterInfo>,
-    /// Where each of a unit's values goes, for each kind of GPU.
-    places: Vec<Vec<Place>>,
+    /// For each kind of GPU, the destination of each of a unit's values.
+    destinations: Vec<Vec<Destination>>,
 }
 
-/// Where a value of a unit goes.
+/// The destination of a value of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// To this column.
+enum Destination {
+    /// The column with this index.
     Column(u16),
-    /// Nowhere: another table has it.
-    Elsewhere,
+    /// Another table contains the value.
+    OtherTable,
 }
 
 impl Schema {
-    /// The columns of the components that `wanted` selects by kind, of a unit of each kind of GPU. What the first does not count follows what
-    /// it does.
+    /// Makes the columns of the components that `wanted` selects by kind, for a unit of each kind of GPU. Counters that the first kind
+    /// lacks follow its counters.
     fn of(units: &[Vec<ComponentStats>], wanted: impl Fn(&str) -> bool) -> Arc<Self> {
         let mut schema = Self::default();
         for components in units {
-            let mut places = Vec::new();
+            let mut destinations = Vec::new();
             for (kind, info) in components.iter().flat_map(|c| c.counters.iter().map(|counted| (c.kind, counted.info))) {
-                places.push(if wanted(kind) { Place::Column(schema.column(kind, info) as u16) } else { Place::Elsewhere });
+                destinations.push(if wanted(kind) {
+                    Destination::Column(schema.column(kind, info) as u16)
+                } else {
+                    Destination::OtherTable
+                });
             }
-            schema.places.push(places);
+            schema.destinations.push(destinations);
         }
         Arc::new(schema)
     }
 
-    /// The column of a counter, which is made where there is none.
+    /// Returns the column of a counter, and adds it if it does not exist.
     fn column(&mut self, kind: &'static str, info: &'static CounterInfo) -> usize {
         let same = |column: &usize| self.kinds[*column] == kind && std::ptr::eq(self.columns[*column], info);
         (0..self.columns.len()).find(same).unwrap_or_else(|| {
@@ -58,25 +62,25 @@ impl Schema {
     }
 }
 
-/// Whether components of a kind count for one application.
+/// Returns `true` if components of a kind count for one application.
 fn of_application(kind: &str) -> bool {
     kind == APPLICATION_SM || kind == APPLICATION_LLC
 }
 
-/// Whether they count for all.
+/// Returns `true` if components of a kind count for all applications.
 fn of_all(kind: &str) -> bool {
     !of_application(kind)
 }
 
-/// Where the counters of applications lie among the values of a kind of unit.
+/// The positions of application counters among the values of a kind of unit.
 #[derive(Debug, Default, PartialEq)]
-struct Parts {
-    /// Each with its application and its column.
+struct ApplicationColumns {
+    /// Each position, with its application and its column.
     at: Vec<(usize, usize, usize)>,
 }
 
-impl Parts {
-    /// Those of a unit's `components`, each counter in the column that `columns` has or gets for it.
+impl ApplicationColumns {
+    /// Finds the application counters of a unit's `components`, and adds missing counters to `columns`.
     fn of(components: &[ComponentStats], apps: usize, columns: &mut Vec<&'static CounterInfo>) -> Self {
         let mut parts = Self::default();
         let mut at = 0;
@@ -96,7 +100,7 @@ impl Parts {
         parts
     }
 
-    /// Adds the values of a unit to the rows of applications of `width` columns.
+    /// Adds the values of a unit to the rows of applications, which have `width` columns.
     fn add(&self, unit: &[u64], width: usize, rows: &mut [u64]) {
         for (at, app, column) in &self.at {
             rows[app * width + column] += unit[*at];
@@ -104,20 +108,20 @@ impl Parts {
     }
 }
 
-/// The table of applications by SM: for each SM a row for each application.
+/// The table of applications by SM: a row for each SM and application.
 #[derive(Debug, Default, PartialEq)]
 struct SmApplications {
     schema: Arc<Schema>,
     count: usize,
-    /// For each kind of GPU.
-    parts: Vec<Parts>,
+    /// Positions of the counters for each kind of GPU.
+    parts: Vec<ApplicationColumns>,
 }
 
 impl SmApplications {
     fn of(count: usize, sms: &[Vec<ComponentStats>]) -> Self {
         let mut columns = Vec::new();
-        let parts = sms.iter().map(|sm| Parts::of(sm, count, &mut columns)).collect();
-        let schema = Schema { kinds: vec![APPLICATION_SM; columns.len()], columns, places: Vec::new() };
+        let parts = sms.iter().map(|sm| ApplicationColumns::of(sm, count, &mut columns)).collect();
+        let schema = Schema { kinds: vec![APPLICATION_SM; columns.len()], columns, destinations: Vec::new() };
         Self { schema: Arc::new(schema), count, parts }
     }
 
@@ -132,23 +136,23 @@ impl SmApplications {
     }
 }
 
-/// The table of applications: a row for each, over all SMs and slices.
+/// The table of applications: a row for each application, over all SMs and slices.
 #[derive(Debug, Default, PartialEq)]
 struct Applications {
     schema: Arc<Schema>,
     count: usize,
-    /// For each kind of GPU.
-    sms: Vec<Parts>,
-    /// See `sms`.
-    partitions: Vec<Parts>,
+    /// Positions of the SM counters for each kind of GPU.
+    sms: Vec<ApplicationColumns>,
+    /// Positions of the partition counters for each kind of GPU.
+    partitions: Vec<ApplicationColumns>,
 }
 
 impl Applications {
     fn of(count: usize, sms: &[Vec<ComponentStats>], partitions: &[Vec<ComponentStats>]) -> Self {
         let mut columns = Vec::new();
-        let sms = sms.iter().map(|sm| Parts::of(sm, count, &mut columns)).collect();
-        let partitions = partitions.iter().map(|partition| Parts::of(partition, count, &mut columns)).collect();
-        let schema = Schema { kinds: vec!["application"; columns.len()], columns, places: Vec::new() };
+        let sms = sms.iter().map(|sm| ApplicationColumns::of(sm, count, &mut columns)).collect();
+        let partitions = partitions.iter().map(|partition| ApplicationColumns::of(partition, count, &mut columns)).collect();
+        let schema = Schema { kinds: vec!["application"; columns.len()], columns, destinations: Vec::new() };
         Self { schema: Arc::new(schema), count, sms, partitions }
     }
 
@@ -163,7 +167,7 @@ impl Applications {
     }
 }
 
-/// Counters of the units of one kind: a row per unit, a column per counter of each kind of component inside.
+/// Counters of the units of one kind: a row per unit, and a column per counter of each kind of component.
 #[derive(Clone, Debug, Default, PartialEq, warpshard_state::State)]
 pub(super) struct Rows {
     #[state(fixed)]
@@ -172,17 +176,17 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// A row for each `together` units that follow each other.
+    /// Makes a row for each group of `together` consecutive units.
     fn of(schema: &Arc<Schema>, together: usize, units: &[Sample<'_>]) -> Self {
         let width = schema.columns.len();
         let mut values = vec![0; units.len() / together * width];
         for (row, parts) in units.chunks(together).enumerate() {
             let row = &mut values[row * width..][..width];
-            let places = &schema.places[parts[0].0];
+            let destinations = &schema.destinations[parts[0].0];
             let of_unit = parts.iter().flat_map(|(_, unit)| unit.iter());
-            debug_assert_eq!(of_unit.clone().count(), places.len(), "a unit has other counters than its kind");
-            for (value, place) in of_unit.zip(places) {
-                if let Place::Column(column) = *place {
+            debug_assert_eq!(of_unit.clone().count(), destinations.len(), "a unit has other counters than its kind");
+            for (value, place) in of_unit.zip(destinations) {
+                if let Destination::Column(column) = *place {
                     row[usize::from(column)] += value;
                 }
             }
@@ -196,7 +200,7 @@ impl Rows {
         Self { schema: Arc::clone(&self.schema), values }
     }
 
-    /// The columns' sums over all units, each with the kind of its component.
+    /// Returns the sum of each column over all units, with the kind of its component.
     pub(super) fn sums(&self) -> impl Iterator<Item = (&'static str, Counted)> {
         let width = self.schema.columns.len().max(1);
         (0..self.schema.columns.len()).map(move |column| {
@@ -205,7 +209,7 @@ impl Rows {
         })
     }
 
-    /// The table that a controller sees.
+    /// Returns the table for controllers.
     pub(super) fn table(&self) -> Table<'_> {
         Table::new(&self.schema.columns, &self.values)
     }
@@ -214,11 +218,11 @@ impl Rows {
 /// The values of a unit, and the kind of its GPU.
 type Sample<'a> = (usize, &'a [u64]);
 
-/// The columns of hubs and switches: what a hub counts, and the sums over the links that lead away from it.
+/// Returns the columns of hubs and switches: the counters of a hub, and the sums over its outgoing links.
 fn hub_schema() -> Arc<Schema> {
     let (hub, link) = (HubCounters::INFO, LinkCounters::INFO);
     let kinds = std::iter::repeat_n("hub", hub.len()).chain(std::iter::repeat_n("link", link.len())).collect();
-    Arc::new(Schema { kinds, columns: hub.iter().chain(link).collect(), places: Vec::new() })
+    Arc::new(Schema { kinds, columns: hub.iter().chain(link).collect(), destinations: Vec::new() })
 }
 
 /// The columns of all kinds of units of a machine.
@@ -232,15 +236,15 @@ pub(super) struct Schemas {
     networks: Arc<Schema>,
     grid: Arc<Schema>,
     cpus: Arc<Schema>,
-    /// Of a system; empty elsewhere.
+    /// Columns of hubs and switches; empty for a machine that is not a system.
     hubs: Arc<Schema>,
     applications: Arc<Applications>,
     sm_applications: Arc<SmApplications>,
 }
 
 impl Schemas {
-    /// The columns of a machine whose unit `i` has the components `components(i)`, shared by `apps` applications; 0 where one has it.
-    /// `kind_of` has the kind of each GPU, counted from 0.
+    /// Makes the columns of a machine whose unit `i` has the components `components(i)`, shared by `apps` applications; 0 for a single
+    /// application. `kind_of` has the kind of each GPU, counted from 0.
     pub(super) fn of(layout: &ChipLayout, kind_of: Vec<usize>, apps: usize, components: impl Fn(UnitId) -> Vec<ComponentStats>) -> Self {
         let kinds = kind_of.iter().max().map_or(0, |last| last + 1);
         // The first GPU of each kind.
@@ -266,7 +270,7 @@ impl Schemas {
         }
     }
 
-    /// The chip at cycle `at`, given every unit's values.
+    /// Returns the counters of the chip at cycle `at`, given the values of every unit.
     pub(super) fn snapshot(&self, at: Cycle, samples: &[Vec<u64>]) -> Snapshot {
         let Some(layout) = &self.layout else { return Snapshot { at, ..Snapshot::default() } };
         let (mut sms, mut partitions, mut networks, mut grid): (Vec<_>, Vec<_>, Vec<_>, Vec<_>) = Default::default();
@@ -296,15 +300,15 @@ impl Schemas {
         }
     }
 
-    /// The rows of hubs and switches, of which the first `gpus` have counters of their own besides those of their links.
+    /// Returns the rows of hubs and switches; the first `gpus` rows have hub counters in addition to link counters.
     fn hub_rows<'a>(&self, gpus: usize, units: impl Iterator<Item = &'a Vec<u64>>) -> Rows {
         let (own, links) = (HubCounters::INFO.len(), LinkCounters::INFO.len());
         let mut values = Vec::new();
         for (number, unit) in units.enumerate() {
-            let (of_hub, of_links) = unit.split_at(if number < gpus { own } else { 0 });
+            let (hub_ports, of_links) = unit.split_at(if number < gpus { own } else { 0 });
             let first = values.len();
             values.resize(first + own + links, 0);
-            values[first..first + of_hub.len()].copy_from_slice(of_hub);
+            values[first..first + hub_ports.len()].copy_from_slice(hub_ports);
             for link in of_links.chunks(links) {
                 values[first + own..].iter_mut().zip(link).for_each(|(sum, value)| *sum += value);
             }
@@ -314,7 +318,7 @@ impl Schemas {
 }
 
 impl Schemas {
-    /// The columns of an interval row: the kind of component and the counter.
+    /// Returns the columns of an interval row: the kind of component and the counter.
     pub(super) fn interval_columns(&self) -> impl Iterator<Item = (&'static str, &'static CounterInfo)> {
         let kinds = [&self.sms, &self.partitions, &self.networks, &self.grid, &self.cpus, &self.hubs];
         kinds.into_iter().flat_map(|schema| schema.kinds.iter().copied().zip(schema.columns.iter().copied()))
@@ -336,7 +340,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// What was counted since the snapshot `earlier`.
+    /// Returns the counts since the snapshot `earlier`.
     pub(super) fn since(&self, earlier: &Self) -> Self {
         Self {
             at: self.at,
@@ -380,7 +384,7 @@ mod tests {
     #[test]
     fn applications_have_a_row_each_over_all_sms_and_slices() {
         let of = |kind, id, info| ComponentStats { id, ..component(kind, &[info]) };
-        // An SM counts for itself and for two applications; a partition has two slices that do.
+        // An SM has counters for itself and for two applications; a partition has two slices, which also count for two applications.
         let sm = vec![component("sm", &[&READS]), of(APPLICATION_SM, 0, &READS), of(APPLICATION_SM, 1, &READS)];
         let slice = |i: u32| [component("llc", &[&HITS]), of(APPLICATION_LLC, 2 * i, &HITS), of(APPLICATION_LLC, 2 * i + 1, &HITS)];
         let partition = [slice(0), slice(1)].concat();

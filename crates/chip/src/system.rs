@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpshard_base::{ClockDomain, GpuId, KernelIndex, LinkId, Tick};
 use warpshard_config::Machine;
 use warpshard_config::routes::Routes;
-use warpshard_config::system::{Placing, System};
+use warpshard_config::system::{PagePlacement, System};
 use warpshard_engine::{Latency, Plan, PlannedUnit};
 use warpshard_noc::hub::{CopyJob, GpuPorts, Hub, HubPorts, HubSpec, LanePort, NetPorts};
 use warpshard_protocol::{HomeRule, Homes, Path};
@@ -16,7 +16,7 @@ use super::layout::ChipLayout;
 use super::unit::ChipUnit;
 use crate::BuildError;
 
-const _: () = assert!(Path::MOST_HOPS == 8 && Path::MOST_GPUS == 64, "checks of the configuration have these limits, too");
+const _: () = assert!(Path::MAX_HOPS == 8 && Path::MAX_GPUS == 64, "checks of the configuration have these limits, too");
 
 /// The links of a hub inside its GPU.
 pub(super) struct HubLinks {
@@ -26,28 +26,28 @@ pub(super) struct HubLinks {
     pub(super) from_grid: LinkId,
 }
 
-/// What is common to the GPUs of a system.
+/// Data common to the GPUs of a system.
 pub(super) struct SystemPlan {
     system: System,
     routes: Routes,
     rule: HomeRule,
     copies: Arc<BTreeMap<KernelIndex, CopyJob>>,
-    /// Each GPU, with the map of its memory.
+    /// The machine of each GPU, with the map of its memory.
     pub(super) machines: Vec<Machine>,
-    /// The first of the links between nodes: for each lane one for packets, and one for credits.
+    /// The first link between nodes. Each lane has one link for packets and one for credits.
     first_lane: u32,
 }
 
 impl SystemPlan {
     /// # Errors
-    /// When GPUs have no links between them; a message for the user.
+    /// GPUs are not connected by links; a message for the user.
     pub(super) fn of(machine: &Machine, system: &System, workload: &Workload) -> Result<Self, BuildError> {
         let routes = Routes::of(system)?;
         let gpus: Vec<GpuId> = workload.applications().iter().map(|app| app.gpu.unwrap_or_default()).collect();
         let rule = match system.memory {
-            Placing::Local => HomeRule::Local { ranges: workload.homes.clone().into(), applications: gpus.into() },
-            Placing::Interleaved => HomeRule::Interleaved,
-            Placing::FirstTouch => HomeRule::FirstTouch,
+            PagePlacement::Local => HomeRule::Local { ranges: workload.homes.clone().into(), applications: gpus.into() },
+            PagePlacement::Interleaved => HomeRule::Interleaved,
+            PagePlacement::FirstTouch => HomeRule::FirstTouch,
         };
         let copies = (0..).zip(&workload.kernels).filter_map(|(number, kernel)| {
             let copy = kernel.info.copy?;
@@ -61,7 +61,7 @@ impl SystemPlan {
             gpu
         };
         let machines: Vec<Machine> = machine.each_gpu().map(with_map).collect();
-        // All links of the GPUs come before those between nodes.
+        // All links of the GPUs precede the links between nodes.
         let links = |gpu: &Machine| {
             let (sms, partitions) = (gpu.gpu.sms, gpu.mem.map.partitions);
             4 * (sms + partitions * gpu.mem.map.slices_per_partition + 2 * system.hub.ports) + 2 * sms + partitions + 2
@@ -70,17 +70,17 @@ impl SystemPlan {
         Ok(Self { system: system.clone(), routes, rule, copies: Arc::new(copies.collect()), machines, first_lane })
     }
 
-    /// Switches and hosts.
+    /// Returns the number of switches and hosts.
     pub(super) fn switches(&self) -> u32 {
         self.routes.nodes.len() as u32 - self.system.gpus
     }
 
-    /// Whether copies from the host may leave lines in LLCs: where a GPU's application has its memory on the GPU.
-    pub(super) fn warms(&self) -> bool {
+    /// Returns `true` if copies from the host may warm the LLCs: if the memory of a GPU's application is on that GPU.
+    pub(super) fn copies_warm_llc(&self) -> bool {
         matches!(&self.rule, HomeRule::Local { ranges, .. } if ranges.is_empty())
     }
 
-    /// The memory map as a GPU uses it.
+    /// Returns the memory map as a GPU uses it.
     pub(super) fn homes(&self, gpu: u32) -> Homes {
         let map = &self.machines[gpu as usize].mem.map;
         let first_output = map.partitions * map.slices_per_partition;
@@ -93,7 +93,7 @@ impl SystemPlan {
         }
     }
 
-    /// The hub of a GPU.
+    /// Builds the hub of a GPU.
     pub(super) fn hub(&self, number: u32, links: HubLinks) -> Hub {
         let machine = &self.machines[number as usize];
         let HubLinks { request, reply, to_grid, from_grid } = links;
@@ -119,7 +119,7 @@ impl SystemPlan {
         Hub::new(self.routes.nodes[node].to_string(), self.ports(node, Some(ports)), Some(spec), machine.clocks.noc.0)
     }
 
-    /// The links of a node.
+    /// Returns the links of a node.
     fn ports(&self, node: usize, gpu: Option<GpuPorts>) -> HubPorts {
         let lane = |number: usize| {
             let set = self.routes.set(&self.system, number);
@@ -138,17 +138,17 @@ impl SystemPlan {
         let out: Vec<usize> = lanes().filter(|(_, lane)| lane.from == node).map(|(number, _)| number).collect();
         let into: Vec<usize> = lanes().filter(|(_, lane)| lane.to == node).map(|(number, _)| number).collect();
         let place = |lane: &u16| out.iter().position(|own| *own == usize::from(*lane)).unwrap_or_default() as u16;
-        let ways = (0..self.system.gpus as usize).map(|gpu| self.routes.ways(node, gpu).iter().map(place).collect()).collect();
+        let ways = (0..self.system.gpus as usize).map(|gpu| self.routes.next_links(node, gpu).iter().map(place).collect()).collect();
         HubPorts {
             gpu,
             ways,
             lanes_in: into.into_iter().map(lane).collect(),
             lanes_out: out.into_iter().map(lane).collect(),
-            hops: self.routes.longest.max(1),
+            hops: self.routes.max_path_links.max(1),
         }
     }
 
-    /// Adds switches and hosts, a shard each.
+    /// Adds switches and hosts, each in a separate shard.
     pub(super) fn add_switches(&self, plan: &mut Plan<ChipUnit>, clock: ClockDomain, first_lane: u32, shard: u32) {
         assert_eq!(first_lane, self.first_lane, "links of GPUs are counted twice");
         for (number, node) in (0..).zip(&self.routes.nodes[self.system.gpus as usize..]) {
@@ -158,7 +158,7 @@ impl SystemPlan {
         }
     }
 
-    /// Makes the links between nodes, given the clock of each GPU's hub. Switches have that of GPU 0.
+    /// Creates the links between nodes, given the clock of each GPU's hub. Switches have the clock of GPU 0.
     pub(super) fn link(&self, plan: &mut Plan<ChipUnit>, layout: &ChipLayout, clocks: &[ClockDomain]) {
         let unit = |node: usize| {
             let (node, gpus) = (node as u32, self.system.gpus);
@@ -166,7 +166,7 @@ impl SystemPlan {
         };
         for (number, lane) in self.routes.lanes.iter().enumerate() {
             let nanoseconds = u64::from(self.routes.set(&self.system, number).latency);
-            // In cycles of the node that sends.
+            // The latency is in cycles of the sending node.
             let sender = if lane.from < clocks.len() { lane.from } else { 0 };
             let (clock, kilohertz) = (clocks[sender], self.machines[sender].clocks.noc.0);
             let cycles = (nanoseconds * kilohertz).div_ceil(1_000_000);
@@ -178,7 +178,7 @@ impl SystemPlan {
         }
     }
 
-    /// The names of links between nodes, by number.
+    /// Returns the names of the links between nodes, by number.
     pub(super) fn lane_names(routes: &Routes) -> Vec<String> {
         routes.lanes.iter().map(|lane| format!("{} -> {}", routes.nodes[lane.from], routes.nodes[lane.to])).collect()
     }

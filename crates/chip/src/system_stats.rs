@@ -1,4 +1,4 @@
-//! What a run on several GPUs leads to: the workload that each of them gets, and their results side by side.
+//! Workload and statistics of a system: the distribution of the workload over the GPUs, and their combined results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use warpshard_workload::{Workload, for_gpus};
 use super::system::SystemPlan;
 use crate::BuildError;
 
-/// The workload as the GPUs of `machine` run it; the same where it has one.
+/// Returns the workload as distributed over the GPUs of `machine`; unchanged for a single GPU.
 ///
 /// # Errors
-/// When the workload names a GPU that the machine does not have; a message for the user.
+/// The workload names a GPU that the machine does not have; a message for the user.
 pub fn for_machine(machine: &Machine, workload: &Arc<Workload>) -> Result<Arc<Workload>, BuildError> {
     let spread = machine.system.as_ref().is_some_and(|system| system.launch == Launch::Spread);
     let sms: Vec<u32> = machine.each_gpu().map(|gpu| gpu.gpu.sms).collect();
@@ -24,7 +24,7 @@ pub fn for_machine(machine: &Machine, workload: &Arc<Workload>) -> Result<Arc<Wo
     Ok(if machine.system.is_some() { Arc::new(made) } else { Arc::clone(workload) })
 }
 
-/// Numbers components over all GPUs.
+/// A numbering of components over all GPUs.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     /// Components of each kind on each GPU so far.
@@ -32,7 +32,7 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// Numbers the components of a unit of `gpu`. The units of GPUs come in the order of the GPUs.
+    /// Numbers the components of a unit of `gpu`. Units must be passed in the order of the GPUs.
     pub(super) fn count_over_gpus(&mut self, gpu: u32, components: &mut [ComponentStats]) {
         for component in components.iter_mut().filter(|component| !of_system(component.kind)) {
             let counts = self.counts.entry(component.kind).or_default();
@@ -42,7 +42,7 @@ impl Ids {
         }
     }
 
-    /// The GPU that a component belongs to.
+    /// Returns the GPU of a component.
     fn gpu_of(&self, component: &ComponentStats) -> usize {
         if component.kind == "hub" {
             return component.id as usize;
@@ -56,12 +56,12 @@ impl Ids {
     }
 }
 
-/// Whether components of a kind are numbered over the system from the beginning.
+/// Returns `true` if components of a kind are already numbered over the whole system.
 fn of_system(kind: &str) -> bool {
     kind == "hub" || kind == "link"
 }
 
-/// Takes the kernels of `gpu` out of the rows of its grid scheduler.
+/// Adds the kernels of `gpu` from the rows of its grid scheduler.
 pub(super) fn take_kernels(all: &mut Vec<KernelStats>, rows: Vec<KernelStats>, workload: &Workload, gpu: u32) {
     if all.is_empty() {
         *all = rows;
@@ -74,7 +74,7 @@ pub(super) fn take_kernels(all: &mut Vec<KernelStats>, rows: Vec<KernelStats>, w
     }
 }
 
-/// Executions and ends of applications: of one that runs on several GPUs the least and the latest.
+/// Merges executions and ends of applications: for an application on several GPUs, the minimum of the executions and the latest end.
 pub(super) fn take_ends(
     all: &mut Vec<(u32, Option<Cycle>)>,
     rows: impl Iterator<Item = (u32, Option<Cycle>)>,
@@ -94,7 +94,7 @@ pub(super) fn take_ends(
     }
 }
 
-/// The totals of each GPU, and the names of links.
+/// Returns the totals of each GPU and the names of links.
 pub(super) fn system_stats(system: &System, workload: &Workload, ids: &Ids, outcome: &Outcome) -> Option<SystemStats> {
     let routes = Routes::of(system).ok()?;
     let mut gpus = vec![GpuStats::default(); system.gpus as usize];

@@ -1,10 +1,10 @@
-//! The units of real machines as the engine sees them: which halves take turns.
+//! Tests of the engine's plans for real machines: the units whose halves take turns.
 
 use std::sync::Arc;
 
 use warpshard_base::{LinkId, UnitId};
 use warpshard_config::{Machine, Override};
-use warpshard_engine::{Latency, Plan, Turns, Unit, retime};
+use warpshard_engine::{Latency, Plan, Unit, UnitGroups, retime};
 use warpshard_model::builtin;
 
 use super::{Built, ChipUnit, ShardCut, build};
@@ -21,7 +21,7 @@ fn changed(machine: &str, changes: &[(&str, &str)]) -> Plan<ChipUnit> {
     plan
 }
 
-/// The changes that put the SMs of `m2090`, two to a router, and two CPU cores on a mesh.
+/// The settings that place the SMs of `m2090`, two per router, and two CPU cores on a mesh.
 const MESH: [(&str, &str); 16] = [
     ("noc.topology", "mesh"),
     ("noc.mesh.columns", "4"),
@@ -45,11 +45,11 @@ const MESH: [(&str, &str); 16] = [
 ];
 
 #[test]
-fn networks_and_the_grid_scheduler_take_turns_with_everything_else() {
+fn networks_and_the_grid_scheduler_alternate_with_all_other_units() {
     for (machine, changes) in [("v100", &[] as &[(&str, &str)]), ("m2090", &[]), ("m2090", &MESH)] {
         let plan = changed(machine, changes);
         let retiming = retime(&plan).unwrap();
-        let turns = Turns::in_halves(&plan, &retiming, 2).unwrap();
+        let turns = UnitGroups::in_halves(&plan, &retiming, 2).unwrap();
         for (unit, group) in plan.units.iter().zip(&turns.group_of) {
             assert_eq!(*group, u8::from(matches!(unit.kind, "network" | "grid")), "{} of {machine}, a {}", unit.name, unit.kind);
         }
@@ -61,15 +61,15 @@ fn networks_and_the_grid_scheduler_take_turns_with_everything_else() {
 fn more_workers_than_the_networks_can_keep_busy_step_all_units_together() {
     let plan = plan("v100");
     let retiming = retime(&plan).unwrap();
-    assert!(Turns::in_halves(&plan, &retiming, 3).is_some());
-    assert_eq!(Turns::in_halves(&plan, &retiming, 4), None);
+    assert!(UnitGroups::in_halves(&plan, &retiming, 3).is_some());
+    assert_eq!(UnitGroups::in_halves(&plan, &retiming, 4), None);
 }
 
 #[test]
 fn an_event_takes_effect_ahead_of_the_half_that_reported_it() {
     let plan = plan("v100");
     let retiming = retime(&plan).unwrap();
-    let turns = Turns::in_halves(&plan, &retiming, 1).unwrap();
+    let turns = UnitGroups::in_halves(&plan, &retiming, 1).unwrap();
     let reports_events = |unit: &usize| plan.units[*unit].unit.sends_events();
     for unit in (0..plan.units.len()).filter(reports_events) {
         for other in (0..plan.units.len()).filter(|&other| turns.group_of[other] == turns.group_of[unit]) {
@@ -80,11 +80,11 @@ fn an_event_takes_effect_ahead_of_the_half_that_reported_it() {
 }
 
 #[test]
-fn units_linked_to_their_own_kind_do_not_take_turns() {
+fn units_linked_to_their_kind_do_not_alternate() {
     let mut plan = plan("v100");
     let (first, second) = (UnitId(0), UnitId(1));
     assert_eq!(plan.units[first.index()].kind, plan.units[second.index()].kind);
     let _: LinkId = plan.add_link(first, second, Latency::Slack);
     let retiming = retime(&plan).unwrap();
-    assert_eq!(Turns::in_halves(&plan, &retiming, 1), None);
+    assert_eq!(UnitGroups::in_halves(&plan, &retiming, 1), None);
 }

@@ -1,4 +1,4 @@
-//! The units of a chip behind one type: a closed set, so that the engine steps each kind without dynamic dispatch.
+//! The units of a chip as one enumeration, so that the engine steps each kind without dynamic dispatch.
 
 use warpshard_base::{Cycle, LinkId};
 use warpshard_cpu::{CpuCore, CpuCounters, CpuMarks};
@@ -34,24 +34,24 @@ pub enum ChipUnit {
     Cpu(Box<CpuCore>),
     /// The grid scheduler.
     Grid(Box<Grid>),
-    /// The end of the links to other GPUs, or a switch between these.
+    /// The hub of a GPU for links to other GPUs, or a switch.
     Hub(Box<Hub>),
-    /// The network between the SMs of clusters.
+    /// The cluster network between SMs.
     Peers(Box<PeerNet>),
 }
 
 /// A decision for a unit of a chip.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum ChipDecision {
-    /// For an SM.
+    /// A decision for an SM.
     Sm(SmDecision),
-    /// For the grid scheduler.
+    /// A decision for a grid scheduler.
     Grid(GridDecision),
-    /// For a memory partition.
+    /// A decision for a memory partition.
     Partition(PartitionDecision),
 }
 
-/// An expression over the model inside, whichever it is.
+/// Evaluates an expression on the contained model of any kind.
 macro_rules! each {
     ($self:expr, $unit:ident => $body:expr) => {
         match $self {
@@ -67,7 +67,7 @@ macro_rules! each {
     };
 }
 
-/// All counters, by the component that has them, in the order of the results.
+/// Returns all counters by component, in the order of the results.
 pub fn counter_lists() -> Vec<(&'static str, Vec<&'static CounterInfo>)> {
     vec![
         ("kernels[], each kernel; sm, as sums", KernelCounters::INFO.iter().chain(ClassCounters::INFO).collect()),
@@ -106,7 +106,7 @@ impl Unit for ChipUnit {
         each!(self, unit => unit.deliver(link, at, payload));
     }
 
-    // The kind of the unit is found out once for all messages.
+    // The kind of the unit is matched once for all messages.
     #[inline(always)]
     fn deliver_all(&mut self, messages: &[Sent<Payload>], arrival: impl FnMut(&Sent<Payload>) -> Cycle) {
         each!(self, unit => unit.deliver_all(messages, arrival));

@@ -1,55 +1,55 @@
-//! A cache, resolved: geometry and policies of the L1, an LLC slice, and the private caches of a CPU core.
+//! Cache parameters: geometry and policies of the L1, of an LLC slice, and of the private caches of a CPU core.
 
 use warpshard_base::{LINE_BYTES, SECTOR_BYTES, SectorMask};
 
 use super::choices::{Allocate, Replacement, SetIndex, WriteMiss, WritePolicy};
 
-/// A cache.
+/// The geometry and the policies of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cache {
-    /// Sets.
+    /// Number of sets.
     pub sets: u32,
-    /// Ways.
+    /// Associativity: ways of a set.
     pub ways: u32,
-    /// Bytes of a line, 128 or 256.
+    /// Line size in bytes, 128 or 256.
     pub line_bytes: u16,
-    /// Whether lines are filled sector by sector.
+    /// `true` if lines are filled sector by sector.
     pub sectored: bool,
-    /// When a write updates the next level: at once, or when its line is evicted.
+    /// The write policy: write-back or write-through.
     pub write: WritePolicy,
-    /// What a write miss does.
+    /// The policy for write misses.
     pub write_miss: WriteMiss,
-    /// Whether a miss reserves its line when sent or when filled.
+    /// The allocation policy: a miss reserves its line when it is sent or when it is filled.
     pub allocate: Allocate,
-    /// Set index function.
+    /// The set index function.
     pub index: SetIndex,
-    /// Which line of a full set makes room.
+    /// The replacement policy, which selects the victim line of a full set.
     pub replacement: Replacement,
-    /// Outstanding misses (sectors, or lines of a line cache).
+    /// Number of MSHRs: outstanding misses of sectors, or of lines if the cache has no sectors.
     pub mshrs: u32,
-    /// Requests merged into one outstanding miss.
+    /// Maximum number of requests merged into one outstanding miss.
     pub mshr_merge: u32,
-    /// Misses waiting to leave for the next level.
+    /// Capacity of the miss queue to the next level.
     pub miss_queue: u32,
-    /// Bytes that the data port moves in a cycle.
+    /// Width of the data port in bytes per cycle.
     pub port_bytes: u32,
-    /// Sectors of a line that one cycle reads.
+    /// Sectors of a line that can be read in one cycle.
     pub read_sectors: u32,
-    /// Cycles that a write takes the data port for each sector.
+    /// Cycles for which a write occupies the data port, per sector.
     pub write_cycles: u32,
-    /// Further cycles of a write to a part of a sector, which is read and merged with it.
+    /// Additional cycles for a write to a part of a sector, which reads the sector and merges the data.
     pub merge_cycles: u32,
-    /// Minimum cycles of the data port for a write to a part of a sector, if the previous such write was to the same sector.
+    /// Minimum cycles for which a write to a part of a sector occupies the data port if the previous such write was to the same sector.
     pub merge_latency: u32,
-    /// Cycles of the data port for each 16 bytes that an atomic changes; an atomic takes at least as long as a read.
+    /// Cycles for which an atomic occupies the data port, per 16 bytes that it changes; never less than a read.
     pub atomic_cycles: u32,
-    /// Cycles of the data port for a fill of `read_sectors` sectors; 0 if fills use the fill port only.
+    /// Cycles for which a fill of `read_sectors` sectors occupies the data port; 0 if fills use the fill port only.
     pub fill_cycles: u32,
-    /// Lines that may be modified, in percent; a write beyond that cleans the oldest modified line of its set.
+    /// Maximum share of modified lines, in percent; a write beyond it cleans the oldest modified line of its set.
     pub dirty_ratio: u32,
 }
 
-/// A cache without size whose lines are the machine's.
+/// A cache without sets or ways, with lines of the default size.
 impl Default for Cache {
     fn default() -> Self {
         Self {
@@ -78,7 +78,7 @@ impl Default for Cache {
 }
 
 impl Cache {
-    /// The sectors of a whole line, of which one of 256 bytes has eight.
+    /// Returns the mask of all sectors of a line: eight sectors if a line has 256 bytes.
     pub fn whole_line(&self) -> SectorMask {
         SectorMask((1u16 << (u64::from(self.line_bytes) / SECTOR_BYTES)).wrapping_sub(1) as u8)
     }

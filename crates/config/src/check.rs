@@ -1,4 +1,4 @@
-//! What must hold between the values of a machine, beyond what each key checks alone.
+//! Consistency checks between the values of a machine. Each key checks its own range itself.
 
 mod caches;
 mod checker;
@@ -18,7 +18,7 @@ use super::machine::Machine;
 use super::resolve::Setting;
 use checker::Checker;
 
-/// Checks a machine whose keys all have values of their kinds.
+/// Checks the consistency of a machine whose keys all have valid values.
 pub(super) fn check(machine: &Machine, settings: &[Setting], problems: &mut Vec<Problem>, warnings: &mut Vec<Problem>) {
     let mut checker = Checker { settings, problems, warnings };
     clocks(machine, &mut checker);
@@ -33,7 +33,7 @@ pub(super) fn check(machine: &Machine, settings: &[Setting], problems: &mut Vec<
     size::of_gpu(machine, &mut checker);
 }
 
-/// Checks a kind of GPU of `machine`, and that it goes with the others; each machine comes with its settings.
+/// Checks one kind of GPU of `machine`, and its compatibility with the other kinds; each machine comes with its settings.
 pub(super) fn check_kind(
     name: &str,
     machine: (&Machine, &[Setting]),
@@ -54,7 +54,7 @@ pub(super) fn check_kind(
     kinds::check(name, machine, kind, &mut checker);
 }
 
-/// Checks how much there is of everything over all GPUs.
+/// Checks the total size of all GPUs against the limits of the simulator.
 pub(super) fn check_sizes(machine: &Machine, settings: &[Setting], problems: &mut Vec<Problem>) {
     size::of_all(machine, &mut Checker { settings, problems, warnings: &mut Vec::new() });
 }
@@ -85,13 +85,13 @@ fn dispatch(machine: &Machine, checker: &mut Checker<'_>) {
         order.is_empty() || order.iter().map(|&sm| u32::from(sm)).eq(0..sms),
         &["gpu.dispatch.order", "gpu.sms"],
         || format!("`gpu.dispatch.order` has {} numbers, expected each from 0 to {} once", order.len(), sms.saturating_sub(1)),
-        || "every SM has its place in the order in which they are served; [] is ascending".to_owned(),
+        || "every SM occurs once in the dispatch order; [] is the ascending order".to_owned(),
     );
     checker.require(
         machine.gpu.tensor_clocks.iter().all(|mhz| *mhz > 0),
         &["clocks.tensor_load"],
-        || "`clocks.tensor_load` has a clock of 0 MHz, expected each above".to_owned(),
-        || "each is the clock of the SMs at 20 % more use of the matrix units than the one before".to_owned(),
+        || "`clocks.tensor_load` has a clock of 0 MHz, expected clocks above 0".to_owned(),
+        || "the clocks are for 0, 20, 40, .. % utilisation of the matrix units".to_owned(),
     );
     let gpcs = &machine.gpu.cluster.gpcs;
     checker.require(
@@ -110,6 +110,6 @@ fn dispatch(machine: &Machine, checker: &mut Checker<'_>) {
                 dispatch.launch_latency
             )
         },
-        || "the notice of a kernel's end and the next kernel's first CTA cross the dispatch links within the launch latency".to_owned(),
+        || "the notification of a kernel's end and the first CTA of the next kernel cross the dispatch links within the launch latency".to_owned(),
     );
 }

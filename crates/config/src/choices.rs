@@ -1,27 +1,27 @@
-//! The choices that a machine makes by a word: each enumeration with the word and the meaning of its variants.
+//! Enumerations of policies that a machine selects by a word, each with the word and the meaning of its variants.
 //!
-//! A variant is declared here and nowhere else; the models that act on it match on it, so the compiler lists the arms to add.
+//! A variant is declared only here. The models match on the variants, so that the compiler lists the match arms to add.
 
 use warpshard_protocol::PartitionHash;
 
-/// One of the words that a key accepts.
+/// A word that a key accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The word.
+    /// The word as written in a machine file.
     pub name: &'static str,
-    /// What it means.
+    /// The meaning of the word.
     pub doc: &'static str,
 }
 
 /// An enumeration with a word for each variant.
 pub(super) trait Words: Copy + 'static {
-    /// Its variants.
+    /// All variants.
     const ALL: &'static [Self];
-    /// The word of each variant, in the same order.
+    /// The word of each variant, in the order of [`Words::ALL`].
     const WORDS: &'static [Choice];
 }
 
-/// The words of an enumeration: `Variant = "word": "meaning"`.
+/// Implements [`Words`] for an enumeration: `Variant = "word": "meaning"`.
 macro_rules! words {
     ($name:ident { $($variant:ident = $word:literal: $doc:literal,)+ }) => {
         impl Words for $name {
@@ -31,7 +31,7 @@ macro_rules! words {
     };
 }
 
-/// An enumeration and its words. The meaning is also the variant's documentation, with what else is written above it.
+/// Declares an enumeration with its words. The documentation of a variant is its meaning and the comment above it.
 macro_rules! choices {
     ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident = $word:literal: $doc:literal,)+ }) => {
         $(#[$outer])*
@@ -45,7 +45,7 @@ macro_rules! choices {
             )+
         }
 
-        /// The first.
+        /// The first variant.
         impl Default for $name {
             fn default() -> Self {
                 Self::ALL[0]
@@ -57,12 +57,12 @@ macro_rules! choices {
 }
 
 choices! {
-    /// Who owns the execution units.
+    /// The ownership of the execution units.
     CoreStyle {
-        SubCores = "sub-cores": "each scheduler has its own collectors, register banks and units (Volta and later)",
-        Shared = "shared": "all schedulers share them (Fermi to Pascal)",
+        SubCores = "sub-cores": "each scheduler has private collectors, register banks and units (Volta and later)",
+        Shared = "shared": "all schedulers share collectors, register banks and units (Fermi to Pascal)",
         /// Huerta et al., "Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO 2025.
-        ControlWords = "control-words": "as sub-cores, with dependences from the control words of machine code and without collectors (Volta and later)",
+        ControlWords = "control-words": "as `sub-cores`, but with dependences from the control words of machine code and without collectors (Volta and later)",
     }
 }
 
@@ -70,7 +70,7 @@ choices! {
     /// The compute capability of the GPU: the generation of machine code that it executes. Source: NVIDIA, "CUDA C++ Programming Guide", the chapter on
     /// compute capabilities.
     Capability {
-        Unknown = "unknown": "none: nothing is said about code",
+        Unknown = "unknown": "unknown: code is not checked",
         Of20 = "2.0": "Fermi",
         Of21 = "2.1": "Fermi",
         Of30 = "3.0": "Kepler",
@@ -92,7 +92,7 @@ choices! {
 }
 
 impl Capability {
-    /// Its number, as architectures of code are numbered: 70 for 7.0 and sm_70. `None` where it is unknown.
+    /// Returns the architecture number: 70 for 7.0 (sm_70). `None` if the capability is unknown.
     pub fn number(self) -> Option<u32> {
         Some(match self {
             Self::Unknown => return None,
@@ -116,104 +116,104 @@ impl Capability {
         })
     }
 
-    /// Whether the GPU executes code for the architecture `arch`: code of its own major version that is not above it.
-    /// `None` where the capability is unknown.
+    /// Returns `true` if the GPU executes code for the architecture `arch`: the same major version, and not a later minor version.
+    /// Returns `None` if the capability is unknown.
     ///
     /// Source: NVIDIA, "CUDA C++ Programming Guide", binary compatibility.
     pub fn executes(self, arch: u32) -> Option<bool> {
         self.number().map(|own| arch / 10 == own / 10 && arch <= own)
     }
 
-    /// The name of the generation of GPUs that code for `arch` is for.
+    /// Returns the name of the GPU generation of the architecture `arch`.
     pub fn generation(arch: u32) -> Option<&'static str> {
         let known = Self::ALL.iter().zip(Self::WORDS).find(|(capability, _)| capability.number() == Some(arch));
         known.map(|(_, word)| word.doc)
     }
 
-    /// Whether its SMs have tensor cores, which came with 7.0; `None` where it is unknown.
+    /// Returns `true` if the SMs have tensor cores, which exist since 7.0; `None` if the capability is unknown.
     pub fn has_tensor_cores(self) -> Option<bool> {
         self.number().map(|own| own >= 70)
     }
 
-    /// The architecture among `archs` whose code the GPU executes, the highest of several.
+    /// Returns the highest architecture among `archs` whose code the GPU executes.
     pub fn best_of(self, archs: impl IntoIterator<Item = u32>) -> Option<u32> {
         archs.into_iter().filter(|arch| self.executes(*arch) == Some(true)).max()
     }
 }
 
-/// "7.0".
+/// Formats the capability as in "7.0".
 impl std::fmt::Display for Capability {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let place = Self::ALL.iter().position(|known| known == self).unwrap_or_default();
-        f.write_str(Self::WORDS[place].name)
+        let position = Self::ALL.iter().position(|known| known == self).unwrap_or_default();
+        f.write_str(Self::WORDS[position].name)
     }
 }
 
 choices! {
-    /// How kernels that run at once divide the SMs.
+    /// The division of the SMs between concurrent kernels.
     Sharing {
-        LeftOver = "left-over": "a kernel gets what the ones before it leave",
+        LeftOver = "left-over": "a kernel gets the SM resources that earlier kernels leave",
         /// Adriaens et al., "The case for GPGPU spatial multitasking", HPCA 2012.
-        Spatial = "spatial": "each application has SMs of its own, as many as the others at first",
+        Spatial = "spatial": "each application has private SMs, initially the same number for all",
         /// "Workload-aware scheduling techniques", Section 5.4.
-        Interleaved = "interleaved": "every kernel runs on every SM, with a maximum of CTAs for each",
+        Interleaved = "interleaved": "every kernel runs on every SM, with a maximum of CTAs per kernel",
     }
 }
 
 choices! {
-    /// Which GPU's memory holds an address.
-    Placing {
-        Local = "local": "that of the GPU that the allocation names; else that of the application's GPU",
+    /// The policy that assigns addresses to the memories of GPUs.
+    PagePlacement {
+        Local = "local": "the memory of the GPU that the allocation names; otherwise of the application's GPU",
         Interleaved = "interleaved": "pages go to the GPUs in turn",
         FirstTouch = "first-touch": "a page goes to the GPU that accesses it first",
     }
 }
 
 choices! {
-    /// On which GPUs the CTAs of a kernel run.
+    /// The distribution of a kernel's CTAs over GPUs.
     Launch {
-        Bound = "bound": "on the one that the launch or its application names; GPU 0 where neither does",
-        Spread = "spread": "on all, on each as large a part of consecutive CTAs as it has of the SMs, unless the launch or its application names one",
+        Bound = "bound": "all on the GPU that the launch or its application names; by default on GPU 0",
+        Spread = "spread": "consecutive CTAs on all GPUs in proportion to their SMs, unless the launch or its application names a GPU",
     }
 }
 
 choices! {
-    /// Which nodes links connect.
+    /// The pairs of nodes that links connect.
     LinkTopology {
         None = "none": "no links",
-        Pairs = "pairs": "every GPU with every other",
-        Ring = "ring": "every GPU with the next, and the last with the first",
+        Pairs = "pairs": "every GPU with every other GPU",
+        Ring = "ring": "every GPU with the next GPU, and the last with the first",
         Mesh = "mesh": "every GPU with its neighbours in rows of `columns` GPUs",
         Switch = "switch": "every GPU with switch0",
         Host = "host": "every GPU with host0",
-        List = "list": "what `links` says",
+        List = "list": "the links of the key `links`",
     }
 }
 
 choices! {
-    /// How CTAs take the registers and the shared memory of an SM.
+    /// The allocation of an SM's registers and shared memory to CTAs.
     Allocation {
-        Counts = "counts": "by number, so that nothing is fragmented",
+        Counts = "counts": "by amount, without fragmentation",
         /// Shieh, "Enabling Fast Preemption via Dual-Kernel Support on GPUs", 2016, Sections 2.1 and 3.2.
-        Ranges = "ranges": "by contiguous ranges; CTAs of applications of more than the least priority go to multiples of their need, and first",
+        Ranges = "ranges": "by contiguous ranges; CTAs of applications above the lowest priority start at multiples of their size and are placed first",
     }
 }
 
 choices! {
-    /// What saving and restoring the context of a CTA is.
+    /// The cost model of saving and restoring the context of a CTA.
     Switch {
-        Time = "time": "the time that it takes at the SM's share of the DRAM bandwidth; it delays nobody else",
-        InTurn = "in-turn": "the same time, but the contexts of an SM go one after the other, so that together they take no more than its share",
-        Traffic = "traffic": "writes and reads of the SM past its L1",
+        Time = "time": "the time of the transfer at the SM's share of the DRAM bandwidth, without delay of other traffic",
+        InTurn = "in-turn": "as `time`, but the contexts of an SM are transferred one after another, so that together they use only its share",
+        Traffic = "traffic": "reads and writes of the SM that bypass its L1",
     }
 }
 
 choices! {
-    /// What becomes of the instructions under way of a CTA that a controller takes away.
-    UnderWay {
-        Awaited = "awaited": "the CTA leaves when all of them, its loads and its stores have been answered",
+    /// The treatment of in-flight instructions of a CTA that a controller preempts.
+    InFlightPolicy {
+        Awaited = "awaited": "the CTA leaves the SM when all its instructions are complete and its loads and stores have replies",
         /// Shieh, "Enabling Fast Preemption via Dual-Kernel Support on GPUs", 2016, Section 3.3.2: dropping a CTA takes no time.
-        Squashed = "squashed": "they are squashed; a CTA that is switched replays the memory instructions among them when it comes back",
+        Squashed = "squashed": "instructions are squashed; a switched CTA replays its squashed memory instructions when it is restored",
     }
 }
 
@@ -237,14 +237,14 @@ choices! {
 }
 
 impl WarpOrder {
-    /// Whether the schedulers need to know the phases of kernels.
+    /// Returns `true` if the scheduler uses the phases of kernels.
     pub fn needs_phases(self) -> bool {
         matches!(self, Self::Phase | Self::TwoLevelPhase)
     }
 }
 
 choices! {
-    /// When written data reaches the next level.
+    /// The time at which written data reaches the next level.
     WritePolicy {
         Back = "back": "at eviction",
         Through = "through": "immediately",
@@ -253,53 +253,53 @@ choices! {
 }
 
 choices! {
-    /// What a write miss does.
+    /// The policy for write misses.
     WriteMiss {
-        NoAllocate = "no-allocate": "bypasses the cache",
+        NoAllocate = "no-allocate": "the write bypasses the cache",
         /// Without byte masks (GPGPU-Sim 3; version 4 does not wait).
-        NoAllocateWaits = "no-allocate-waits": "bypasses the cache as 32, 64 or 128 bytes, and waits while all lines of its set wait for data",
-        /// What was read becomes valid and stays clean (GPGPU-Sim 3's only way to allocate for a write, `W`).
-        WriteAllocate = "write-allocate": "the LLC only: sends the write to DRAM and also reads the line or sector",
-        FetchOnWrite = "fetch-on-write": "reads the sector, then writes",
-        LazyFetchOnRead = "lazy-fetch-on-read": "writes with byte masks; a later read of a partly written sector fetches it",
+        NoAllocateWaits = "no-allocate-waits": "the write bypasses the cache as 32, 64 or 128 bytes, and waits while all lines of its set wait for data",
+        /// The data read becomes valid and the line stays clean (GPGPU-Sim 3's only way to allocate for a write, `W`).
+        WriteAllocate = "write-allocate": "LLC only: the write goes to DRAM, and the line or sector is also read",
+        FetchOnWrite = "fetch-on-write": "the sector is read, then written",
+        LazyFetchOnRead = "lazy-fetch-on-read": "data is written with byte masks; a later read of a partially written sector fetches it",
     }
 }
 
 choices! {
-    /// When a miss reserves its line.
+    /// The time at which a miss reserves its line.
     Allocate {
         OnMiss = "on-miss": "when the miss is sent",
-        /// Misses are then limited by MSHRs, not by lines (a streaming cache).
+        /// MSHRs, not lines, then limit the misses (a streaming cache).
         OnFill = "on-fill": "when the data arrives",
     }
 }
 
 choices! {
-    /// Which line of a full set makes room.
+    /// The replacement policy, which selects the victim line of a full set.
     Replacement {
         Lru = "lru": "least recently used",
-        Fifo = "fifo": "the line that was placed first",
-        Random = "random": "any, drawn by a keyed generator",
-        Srrip = "srrip": "predicted re-reference intervals of two bits; lines that are read once leave first (SRRIP-HP, Jaleel et al., ISCA 2010)",
-        Ship = "ship": "as srrip, and lines of instructions whose lines are seldom read again leave first (SHiP, Wu et al., MICRO 2011)",
-        TaDrrip = "ta-drrip": "as srrip, or with most lines leaving first, whichever of the two misses less for the kernel (TA-DRRIP, Jaleel et al., ISCA 2010)",
+        Fifo = "fifo": "first in, first out",
+        Random = "random": "a random line from a keyed generator",
+        Srrip = "srrip": "predicted re-reference intervals of two bits; lines that are read once are evicted first (SRRIP-HP, Jaleel et al., ISCA 2010)",
+        Ship = "ship": "as `srrip`; lines of instructions whose lines are seldom re-read are evicted first (SHiP, Wu et al., MICRO 2011)",
+        TaDrrip = "ta-drrip": "as `srrip`, or with most lines inserted as the first victims, whichever has fewer misses for the kernel (TA-DRRIP, Jaleel et al., ISCA 2010)",
         Own = "own": "the policy of the calling program",
     }
 }
 
 choices! {
-    /// What a cache fetches before a read asks for it.
+    /// The prefetching policy of a cache.
     Prefetch {
         None = "none": "nothing",
-        NextLine = "next-line": "with each access, the same sectors of a following line (Smith, IEEE Computer 1978)",
-        Stride = "stride": "what lies strides ahead of a load instruction of a warp, once its stride came twice (Baer and Chen, SC 1991; Lee et al., MICRO 2010)",
-        Ghb = "ghb": "what followed a miss of the warp the last time (global history buffer with address correlation, Nesbit and Smith, HPCA 2004)",
-        Own = "own": "what the calling program says",
+        NextLine = "next-line": "at each access, the same sectors of a following line (Smith, IEEE Computer 1978)",
+        Stride = "stride": "sectors a number of strides ahead of a warp's load instruction, once its stride has occurred twice (Baer and Chen, SC 1991; Lee et al., MICRO 2010)",
+        Ghb = "ghb": "the misses that followed the same miss of the warp the last time (global history buffer with address correlation, Nesbit and Smith, HPCA 2004)",
+        Own = "own": "the prefetcher of the calling program",
     }
 }
 
 choices! {
-    /// Set index function of a cache.
+    /// The set index function of a cache.
     SetIndex {
         Linear = "linear": "low bits of the line address",
         Ipoly = "ipoly": "irreducible-polynomial hash (Rau, ISCA 1991)",
@@ -308,41 +308,41 @@ choices! {
 }
 
 choices! {
-    /// What packets travel over.
+    /// The topology of the network.
     Topology {
         Crossbar = "crossbar": "a crossbar, see `crossbar`",
         Mesh = "mesh": "a 2-D mesh of virtual-channel routers",
-        Torus = "torus": "the same with rows and columns closed to rings; packets begin with the closing link where that is shorter",
-        Own = "own": "the routers, links and routes of the calling program, of the size that `mesh` gives",
+        Torus = "torus": "a mesh with rows and columns closed to rings; packets take the closing link first if that path is shorter",
+        Own = "own": "routers, links and routes of the calling program, with the size given in `mesh`",
     }
 }
 
 choices! {
-    /// Kinds of crossbars.
+    /// The kind of a crossbar.
     Crossbar {
         Fifo = "fifo": "input queues with head-of-line blocking, one packet per output and cycle regardless of its size",
         OutputQueued = "output_queued": "a queue per output, in the order of arrival, one packet per output and cycle",
-        Vc = "vc": "one router with virtual channels; packets are flits",
+        Vc = "vc": "one router with virtual channels; packets are divided into flits",
     }
 }
 
 choices! {
-    /// How the crossbar's outputs choose among its inputs.
+    /// The arbitration policy of a crossbar's outputs.
     Arbiter {
-        RoundRobin = "round-robin": "one pointer for the switch",
-        Islip = "islip": "one pointer per output, moved on grants (McKeown 1999)",
+        RoundRobin = "round-robin": "one round-robin pointer for the switch",
+        Islip = "islip": "one pointer per output, advanced on grants (McKeown 1999)",
         Age = "age": "the packet that has waited longest at its input (Abts and Weisser, SC 2007)",
-        Own = "own": "as the calling program says",
+        Own = "own": "the arbiter of the calling program",
     }
 }
 
 choices! {
-    /// What a copy from the host leaves in the LLC.
+    /// The effect of copies from the host on the LLC.
     MemcpyWarms {
         Off = "off": "nothing",
         /// GPGPU-Sim keeps the address in 32 bits.
-        Low32 = "low32": "its lines, at the low 32 bits of their addresses, so that data above 4 GiB never hits, as in Accel-Sim",
-        Full = "full": "its lines, as far as they fit",
+        Low32 = "low32": "lines of the copy, at the low 32 bits of their addresses, so that data above 4 GiB never hits, as in Accel-Sim",
+        Full = "full": "lines of the copy, up to the capacity of the LLC",
     }
 }
 
@@ -351,68 +351,68 @@ choices! {
     DramScheduler {
         Fcfs = "fcfs": "first come, first served",
         FrFcfs = "fr-fcfs": "row hits first, then oldest (Rixner et al., ISCA 2000)",
-        ParBs = "par-bs": "in batches of a few requests of each requester and bank; within a batch row hits first, then the requester with the least (Mutlu and Moscibroda, ISCA 2008)",
+        ParBs = "par-bs": "in batches of a few requests per requester and bank; within a batch row hits first, then the requester with the fewest requests (Mutlu and Moscibroda, ISCA 2008)",
         Own = "own": "the order of the calling program",
     }
 }
 
 choices! {
-    /// Where loads of system scope look.
+    /// The cache level that serves loads of system scope.
     SystemLoads {
-        Cached = "cached": "in the L1, as other loads (Accel-Sim)",
-        Bypass = "bypass": "in the LLC, past the L1 (hardware)",
+        Cached = "cached": "the L1, as for other loads (Accel-Sim)",
+        Bypass = "bypass": "the LLC, bypassing the L1 (hardware)",
     }
 }
 
 choices! {
-    /// How banks are mixed with rows.
+    /// The hash of banks with rows.
     BankHash {
-        Plain = "plain": "as the mapping places them",
+        Plain = "plain": "banks as in the address mapping",
         Permuted = "permuted": "exclusive or of banks and bank groups with the row (Zhang, Zhu and Zhang, MICRO 2000)",
     }
 }
 
 choices! {
-    /// Which banks a refresh takes.
+    /// The banks that one refresh blocks.
     DramRefresh {
-        All = "all": "all banks of a pseudo channel at once, every tREFI",
-        Single = "single": "one bank after the other, each every tREFI, while the others work on (JESD238, REFpb)",
+        All = "all": "all banks of a pseudo channel at the same time, every tREFI",
+        Single = "single": "one bank after another, each every tREFI, while the other banks continue (JESD238, REFpb)",
     }
 }
 
 choices! {
-    /// Which SM gets the next CTA.
+    /// The order in which SMs receive CTAs.
     CtaOrder {
-        Rotating = "rotating": "the SMs in turn, from the one served last",
-        Pairs = "pairs": "CTAs with neighbouring numbers go to one SM, two by two (Lee et al., HPCA 2014)",
-        Own = "own": "as the order of the calling program says",
+        Rotating = "rotating": "the SMs in turn, starting after the SM served last",
+        Pairs = "pairs": "two CTAs with consecutive numbers go to the same SM (Lee et al., HPCA 2014)",
+        Own = "own": "the order of the calling program",
     }
 }
 
 choices! {
-    /// When a refresh of all banks that is due goes out.
+    /// The time at which a due refresh of all banks is issued.
     RefreshWhen {
-        Due = "due": "at once",
-        Elastic = "elastic": "when no request is queued for its pseudo channel; at once where eight others were postponed (after Stuecheli et al., MICRO 2010)",
-        Own = "own": "when the policy of the calling program says so",
+        Due = "due": "immediately",
+        Elastic = "elastic": "when no request is queued for the pseudo channel; immediately after eight postponed refreshes (after Stuecheli et al., MICRO 2010)",
+        Own = "own": "when the policy of the calling program issues it",
     }
 }
 
 choices! {
-    /// What happens to an open row.
+    /// The row-buffer policy: the time at which an open row is closed.
     DramPage {
-        Open = "open": "it stays open until another row of its bank is requested",
-        Closed = "closed": "the last queued request for it closes it, with auto-precharge",
-        Predicted = "predicted": "the column command closes it, with auto-precharge, after which its last opening had no other (Awasthi et al., PACT 2011)",
-        Own = "own": "as the policy of the calling program says",
+        Open = "open": "a row stays open until another row of its bank is requested",
+        Closed = "closed": "the last queued request for a row closes it with auto-precharge",
+        Predicted = "predicted": "a row is closed with auto-precharge after as many column commands as it received when it was last open (Awasthi et al., PACT 2011)",
+        Own = "own": "the policy of the calling program",
     }
 }
 
 words!(PartitionHash {
-    Linear = "linear": "the address bits as they are",
-    Xor = "xor": "exclusive or with the next bits up",
-    Ipoly = "ipoly": "irreducible-polynomial hash of the bits above (Rau, ISCA 1991)",
-    Spread = "spread": "the same with equal shares for any number of slices; at powers of two it is ipoly",
+    Linear = "linear": "the address bits without a hash",
+    Xor = "xor": "exclusive or with the next higher bits",
+    Ipoly = "ipoly": "irreducible-polynomial hash of the higher bits (Rau, ISCA 1991)",
+    Spread = "spread": "as `ipoly`, with equal shares for any number of slices; identical to `ipoly` for powers of two",
     Own = "own": "the hash of the calling program",
 });
 

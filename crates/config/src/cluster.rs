@@ -1,26 +1,26 @@
-//! Clusters of CTAs, as a machine has them.
+//! Parameters of thread-block clusters and of the network between their SMs.
 
 /// Clusters of CTAs, and the network between their SMs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cluster {
-    /// The GPC of each SM; one GPC has all where it is empty.
+    /// The GPC of each SM; if empty, one GPC contains all SMs.
     pub gpcs: Vec<u16>,
-    /// Core cycles from the launch of one cluster to that of the next.
+    /// Core cycles between the launches of two clusters.
     pub interval: u32,
-    /// Latency of the links between an SM and the network, each way, in core cycles.
+    /// Latency of the links between an SM and the cluster network, each way, in core cycles.
     pub link_latency: u64,
-    /// Core cycles in the network to an SM.
+    /// Core cycles that a packet spends in the network to an SM.
     pub hop: u32,
-    /// Core cycles in which requests for 1 KiB leave an SM.
+    /// Core cycles per KiB requested: the rate at which requests leave an SM.
     pub request: u32,
-    /// The same for 1 KiB of answers.
+    /// Core cycles per KiB of replies that leave an SM.
     pub reply: u32,
-    /// Core cycles in which 1 KiB of answers come to an SM.
+    /// Core cycles per KiB of replies that an SM receives.
     pub receive: u32,
-    /// Core cycles in which 1 KiB of stores leave an SM.
+    /// Core cycles per KiB of stores that leave an SM.
     pub store: u32,
-    /// Core cycles in which 1 KiB of stores come to an SM.
+    /// Core cycles per KiB of stores that an SM receives.
     pub accept: u32,
-    /// Instructions of an SM on the memory of others that are not done.
+    /// Maximum number of an SM's outstanding instructions on the shared memory of other SMs.
     pub in_flight: u32,
 }

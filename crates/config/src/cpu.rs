@@ -1,4 +1,4 @@
-//! A CPU core, resolved: every value given, spans in cycles of the core's own clock.
+//! Parameters of a CPU core. Durations are in cycles of the core's clock.
 
 use warpshard_base::LINE_BYTES;
 
@@ -11,35 +11,35 @@ use crate::MachineError;
 pub struct CpuSpec {
     /// Instructions fetched, executed and committed per cycle.
     pub width: u32,
-    /// Instructions among them that access memory, at most.
+    /// Maximum number of memory instructions per cycle.
     pub memory_per_cycle: u32,
-    /// Instructions in the window, from fetch to in-order commit.
+    /// Size of the instruction window, from fetch to in-order commit.
     pub window: u32,
-    /// Whether a memory instruction is the last of its fetch group, as in Ramulator; otherwise other instructions follow it
-    /// in the same cycle, and memory instructions beyond [`CpuSpec::memory_per_cycle`] wait for the next.
+    /// `true` if a memory instruction is the last of its fetch group, as in Ramulator. Otherwise other instructions follow it in the same
+    /// cycle, and memory instructions beyond [`CpuSpec::memory_per_cycle`] wait for the next cycle.
     pub memory_ends_group: bool,
-    /// Whether writebacks in a trace count as instructions, as in Ramulator.
+    /// `true` if writebacks in a trace count as instructions, as in Ramulator.
     pub count_writebacks: bool,
-    /// Bytes of a memory request: 32, 64 or 128. Private caches have lines of 128 bytes.
+    /// Size of a memory request: 32, 64 or 128 bytes. Private caches have lines of 128 bytes.
     pub line_bytes: u32,
-    /// The private caches; `None` for traces that were filtered by caches already.
+    /// The private caches; `None` for traces that are already filtered by caches.
     pub caches: Option<PrivateCaches>,
 }
 
 /// The private caches of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrivateCaches {
-    /// First level.
+    /// The L1 cache.
     pub l1: Cache,
-    /// Cycles from an access to its data on a hit in the first level.
+    /// L1 hit latency in cycles, from the access to its data.
     pub l1_latency: u64,
-    /// Second level.
+    /// The L2 cache.
     pub l2: Cache,
-    /// Cycles that the second level adds.
+    /// Additional latency of the L2 in cycles.
     pub l2_latency: u64,
 }
 
-/// Caches without size or latency: what write-back caches of whole lines that allocate on every miss have in common.
+/// Caches of size and latency 0 with the common policies: write-back, whole lines, allocation on every miss.
 impl Default for PrivateCaches {
     fn default() -> Self {
         let cache = Cache { write_miss: WriteMiss::FetchOnWrite, port_bytes: LINE_BYTES as u32, ..Cache::default() };
@@ -48,8 +48,8 @@ impl Default for PrivateCaches {
 }
 
 impl CpuSpec {
-    /// The core of Table I of Kayiran et al., MICRO 2014: 3-wide, 128 entries, L1 32 KB 4-way 2 cycles, L2 256 KB 8-way 8 cycles.
-    /// The table gives no numbers of MSHRs; 16 and 32 are ours, more than a window of loads with usual miss rates fills.
+    /// Returns the core of Table I of Kayiran et al., MICRO 2014: 3-wide, 128 entries, L1 32 KB 4-way 2 cycles, L2 256 KB 8-way 8 cycles.
+    /// The table does not give the number of MSHRs; 16 and 32 are our choice, more than a window of loads with usual miss rates fills.
     pub fn kayiran_2014() -> Self {
         let cache = |bytes: u32, ways: u32, mshrs: u32| Cache {
             sets: bytes / LINE_BYTES as u32 / ways,
@@ -70,15 +70,15 @@ impl CpuSpec {
         }
     }
 
-    /// The core of Ramulator 1 with `cache = no`: 4-wide, 128 entries, 64-byte requests.
+    /// Returns the core of Ramulator 1 with `cache = no`: 4-wide, 128 entries, 64-byte requests.
     pub fn ramulator() -> Self {
         Self { width: 4, memory_per_cycle: 1, window: 128, memory_ends_group: true, count_writebacks: true, line_bytes: 64, caches: None }
     }
 
-    /// What is wrong with the values, if anything, as a message for the user.
+    /// Checks the values of the core.
     ///
     /// # Errors
-    /// When a width, window or line cannot be simulated.
+    /// A width, window or line size that cannot be simulated, as a message for the user.
     pub fn check(&self) -> Result<(), MachineError> {
         if !(1..=64).contains(&self.width) {
             return Err(format!("a width of {}; expected 1 to 64 instructions per cycle", self.width).into());

@@ -1,4 +1,4 @@
-//! A DRAM channel, resolved: its device, and the command-level controller that drives it when `mem.dram.controller` is "standard".
+//! Parameters of a DRAM channel: its device, and the command-level controller used when `mem.dram.controller` is "standard".
 
 use warpshard_base::Frequency;
 use warpshard_device::standard::{CommandBus, Organisation, Standard, StandardError, Timing, period_ps};
@@ -10,49 +10,49 @@ pub use super::choices::{BankHash, DramPage, DramRefresh, RefreshWhen};
 /// A DRAM channel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dram {
-    /// Banks.
+    /// Banks of the channel.
     pub banks: u32,
-    /// Bank groups; 1 where the device has none.
+    /// Bank groups; 1 if the device has no bank groups.
     pub bank_groups: u32,
-    /// Whether neighbouring bank numbers lie in different groups.
+    /// `true` if consecutive bank numbers belong to different bank groups.
     pub group_low_bits: bool,
-    /// Bytes of the data bus.
+    /// Width of the data bus in bytes.
     pub bus_bytes: u32,
-    /// Beats of a burst.
+    /// Burst length in beats.
     pub burst: u32,
     /// Data beats per command clock (2 for DDR).
     pub beats_per_clock: u32,
-    /// Whether row and column commands have buses of their own (HBM).
+    /// `true` if row and column commands have separate buses (HBM).
     pub dual_command_bus: bool,
     /// The order in which requests are served.
     pub scheduler: DramScheduler,
-    /// Requests that the scheduler sees.
+    /// Capacity of the scheduler's queue, in requests.
     pub queue: u32,
-    /// Answers that wait to leave.
+    /// Capacity of the return queue, in replies.
     pub return_queue: u32,
     /// Timing in cycles of the DRAM command clock.
     pub timing: DramTiming,
-    /// The command-level controller that takes the place of GPGPU-Sim's; `None` keeps that.
+    /// The command-level controller that replaces GPGPU-Sim's channel model; `None` for GPGPU-Sim's model.
     pub control: Option<DramControl>,
 }
 
 impl Dram {
-    /// Whether widths, banks and timing are the machine's own, and not those of a device that it names.
+    /// Returns `true` if widths, banks and timing come from the machine's own table and not from a named device.
     pub fn has_own_device(&self) -> bool {
         self.control.as_ref().is_none_or(|control| control.standard.is_none())
     }
 
-    /// The device that the command-level controllers drive at the command clock `clock`, where addresses lie as in `map`; `None`
-    /// with GPGPU-Sim's channels.
+    /// Returns the device of the command-level controllers at the command clock `clock`, with the address map `map`; `None` for GPGPU-Sim's
+    /// channels.
     ///
     /// # Errors
-    /// When the device is slower than the clock, or the machine's own table is no device; see [`Standard::check`].
+    /// The clock exceeds the device's maximum, or the machine's own table does not describe a valid device; see [`Standard::check`].
     pub fn device(&self, map: &AddressMap, clock: Frequency) -> Result<Option<Standard>, StandardError> {
         let Some(control) = &self.control else { return Ok(None) };
         control.standard.map_or_else(|| self.own_device(map, clock), |standard| standard.at(clock)).map(Some)
     }
 
-    /// Bytes of a burst, and bursts that a channel's data buses move in a command clock.
+    /// Returns the burst size in bytes, and the bursts per command clock that the channel's data buses transfer.
     pub fn burst(&self) -> (u64, f64) {
         match self.control.as_ref().and_then(|control| control.standard) {
             Some(standard) => (u64::from(standard.organisation.burst_bytes), standard.peak_per_clock()),
@@ -63,10 +63,10 @@ impl Dram {
         }
     }
 
-    /// The machine's own widths and timing as a device.
+    /// Builds a device from the machine's own widths and timing.
     ///
-    /// What GPGPU-Sim derives (`dram.cc`: an activate to a write is earlier by the write latency, a read to a write leaves two
-    /// clocks on the bus) is derived here too.
+    /// Timing that GPGPU-Sim derives is derived here in the same way (`dram.cc`: the time from an activate to a write is shorter by the
+    /// write latency; a read followed by a write leaves two clocks on the bus).
     fn own_device(&self, map: &AddressMap, clock: Frequency) -> Result<Standard, StandardError> {
         let t = &self.timing;
         let more = self.control.as_ref().map(|control| control.own).unwrap_or_default();
@@ -121,17 +121,17 @@ impl Dram {
     }
 }
 
-/// DRAM timing, data-sheet names, in cycles of the command clock.
+/// DRAM timing parameters with data-sheet names, in cycles of the command clock.
 #[allow(non_snake_case, reason = "data-sheet parameters keep their data-sheet names")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DramTiming {
-    /// Column to column, other bank group.
+    /// Column command to column command, other bank group.
     pub tCCD: u32,
-    /// Column to column, same bank group.
+    /// Column command to column command, same bank group.
     pub tCCDL: u32,
     /// Activate to activate, other bank.
     pub tRRD: u32,
-    /// Activate to column.
+    /// Activate to column command.
     pub tRCD: u32,
     /// Activate to precharge.
     pub tRAS: u32,
@@ -151,47 +151,47 @@ pub struct DramTiming {
     pub tRTPL: u32,
 }
 
-/// A controller that drives a device by its data sheet's commands.
+/// The parameters of a controller that drives a device by its data-sheet commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DramControl {
-    /// The device; `None` takes the machine's own widths and timing for one.
+    /// The named device; `None` for the machine's own widths and timing.
     pub standard: Option<&'static Standard>,
-    /// The order of address fields within a partition, highest first.
+    /// The order of the address fields within a partition, highest first.
     pub mapping: String,
-    /// How banks are mixed with rows.
+    /// The hash of banks with rows.
     pub bank_hash: BankHash,
-    /// Column commands to an open row after which its requests lose their advantage; 0 for no limit.
+    /// Column commands to an open row after which row hits lose their priority; 0 for no limit.
     pub row_hit_cap: u32,
-    /// Cycles (command clock) after which the oldest request goes before all others; 0 for no limit.
+    /// Age in command-clock cycles at which the oldest request gets priority over all others; 0 for no limit.
     pub age_cap: u32,
-    /// What happens to an open row.
+    /// The row-buffer policy.
     pub page: DramPage,
-    /// Reads that wait, in bursts.
+    /// Capacity of the read queue in bursts.
     pub read_queue: u32,
-    /// Writes that wait, in bursts.
+    /// Capacity of the write queue in bursts.
     pub write_queue: u32,
-    /// Percentage of the write queue above which writes are drained.
+    /// Fill level of the write queue, in percent, above which writes are drained.
     pub drain_high: u32,
-    /// Percentage of the write queue below which reads get their turn again.
+    /// Fill level of the write queue, in percent, below which reads are served again.
     pub drain_low: u32,
-    /// Whether banks are refreshed.
+    /// `true` if banks are refreshed.
     pub refresh: bool,
-    /// Which banks a refresh takes.
+    /// The banks that one refresh blocks.
     pub refresh_banks: DramRefresh,
-    /// When a refresh of all banks that is due goes out.
+    /// The time at which a due refresh of all banks is issued.
     pub refresh_when: RefreshWhen,
-    /// What the machine's own timing table has beyond GPGPU-Sim's.
+    /// Timing parameters of the machine's own device that GPGPU-Sim does not have.
     pub own: OwnTiming,
 }
 
-/// Timing that a command-level controller knows and GPGPU-Sim's does not, in cycles of the command clock; 0 where there is
-/// no such constraint. Read when the machine's own table is the device.
+/// Timing parameters of the command-level controller that GPGPU-Sim does not have, in cycles of the command clock; 0 disables a constraint.
+/// They are read if the machine's own table is the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwnTiming {
-    /// tFAW: the window in which at most four activates fall.
+    /// tFAW: window that contains at most four activates.
     pub four_activates: u32,
-    /// tRFC: from a refresh of all banks to the next command.
+    /// tRFC: time from a refresh of all banks to the next command.
     pub refresh_cycle: u32,
-    /// tREFI: the mean interval of refreshes.
+    /// tREFI: average refresh interval.
     pub refresh_interval: u32,
 }

@@ -1,4 +1,4 @@
-//! Errors of a configuration: where the problem is, what was given, what was expected, and how to correct it.
+//! Configuration errors: the source location, the given value, the expected value, and the correction.
 //!
 //! All problems of a load are collected and shown together, in the order of the text.
 
@@ -6,50 +6,50 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A text that values come from.
+/// A text that contains configuration values.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The file's name as the user gave it, `v100 (built in)`, or "the command line".
+    /// The file's name as given by the user, `v100 (built in)`, or "the command line".
     pub name: String,
     /// The whole text.
     pub text: String,
-    /// Whether lines and columns mean something to the user.
+    /// `true` if messages show line and column.
     pub is_file: bool,
 }
 
 impl Source {
-    /// A file or an embedded text.
+    /// Creates the source of a file or of a built-in text.
     pub fn file(name: impl Into<String>, text: impl Into<String>) -> Arc<Self> {
         Arc::new(Self { name: name.into(), text: text.into(), is_file: true })
     }
 
-    /// One argument of the command line, shown with its flag.
+    /// Creates the source of one command-line argument, which is shown with its flag.
     pub fn command_line(text: impl Into<String>) -> Arc<Self> {
         Arc::new(Self { name: "the command line".to_owned(), text: text.into(), is_file: false })
     }
 }
 
-/// Some characters of a source.
+/// A range of characters of a source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The text.
+pub struct SourceSpan {
+    /// The source text.
     pub source: Arc<Source>,
-    /// The bytes in question; an empty span means the source as a whole.
+    /// The byte range; an empty range refers to the whole source.
     pub span: Range<usize>,
 }
 
-impl Place {
-    /// The source as a whole.
+impl SourceSpan {
+    /// Returns a span that refers to the whole source.
     pub fn whole(source: &Arc<Source>) -> Self {
         Self { source: Arc::clone(source), span: 0..0 }
     }
 
-    /// Line number, counted from 1.
+    /// Returns the line number, counted from 1.
     pub fn line(&self) -> usize {
         1 + memchr::memchr_iter(b'\n', &self.source.text.as_bytes()[..self.start()]).count()
     }
 
-    /// Column in characters, counted from 1.
+    /// Returns the column in characters, counted from 1.
     pub fn column(&self) -> usize {
         1 + self.source.text[self.line_start()..self.start()].chars().count()
     }
@@ -70,7 +70,7 @@ impl Place {
         self.source.text[self.line_start()..].lines().next().unwrap_or("")
     }
 
-    /// Characters to underline: the span, as far as it lies on its first line, and at least one.
+    /// Returns the number of characters to underline: the part of the span on its first line, and at least 1.
     fn width(&self) -> usize {
         let line_end = self.line_start() + self.line_text().len();
         let end = self.span.end.min(line_end).max(self.start());
@@ -78,8 +78,8 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
-    /// `file:line`, or the name of a source without lines.
+impl fmt::Display for SourceSpan {
+    /// Formats the span as `file:line`, or as the source's name if the source has no lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.source.is_file && !self.span.is_empty() {
             write!(f, "{}:{}", self.source.name, self.line())
@@ -89,28 +89,28 @@ impl fmt::Display for Place {
     }
 }
 
-/// One thing that is wrong.
+/// An error or a warning about a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// A lower-case sentence: the key, the value given, what was expected.
+    /// The message, a lower-case sentence with the key, the given value and the expected value.
     pub message: String,
-    /// Where; `None` when nothing was read.
-    pub place: Option<Place>,
-    /// What to do about it.
+    /// The source location; `None` if the problem has none.
+    pub location: Option<SourceSpan>,
+    /// Hints for a correction.
     pub help: Vec<String>,
-    /// Other places that have to do with it.
+    /// Notes on other keys of the same problem.
     pub notes: Vec<String>,
 }
 
 impl Problem {
-    /// A problem at a place.
-    pub fn at(place: &Place, message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: Some(place.clone()), help: Vec::new(), notes: Vec::new() }
+    /// Creates a problem at a source location.
+    pub fn at(location: &SourceSpan, message: impl Into<String>) -> Self {
+        Self { message: message.into(), location: Some(location.clone()), help: Vec::new(), notes: Vec::new() }
     }
 
-    /// A problem without a place.
-    pub fn nowhere(message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: None, help: Vec::new(), notes: Vec::new() }
+    /// Creates a problem without a source location.
+    pub fn without_location(message: impl Into<String>) -> Self {
+        Self { message: message.into(), location: None, help: Vec::new(), notes: Vec::new() }
     }
 
     /// Adds a hint.
@@ -128,36 +128,37 @@ impl Problem {
     }
 }
 
-/// Characters of a line of input that a message shows, at most.
-const LONGEST_LINE: usize = 200;
+/// Maximum number of characters of an input line that a message shows.
+const MAX_SHOWN_CHARS: usize = 200;
 
-/// The part of a long line around the `width` characters from `caret` on, where those are within it, and how many of them it has.
+/// Returns the part of a long line around its `width` characters from `caret` on, the position of the caret in that part, and the number of
+/// underlined characters.
 fn excerpt(line: &str, caret: usize, width: usize) -> (String, usize, usize) {
-    if line.chars().count().max(caret) <= LONGEST_LINE {
-        return (line.to_owned(), caret, width.min(LONGEST_LINE));
+    if line.chars().count().max(caret) <= MAX_SHOWN_CHARS {
+        return (line.to_owned(), caret, width.min(MAX_SHOWN_CHARS));
     }
-    let first = caret.saturating_sub(LONGEST_LINE / 4);
-    let part: String = line.chars().skip(first).take(LONGEST_LINE).collect();
+    let first = caret.saturating_sub(MAX_SHOWN_CHARS / 4);
+    let part: String = line.chars().skip(first).take(MAX_SHOWN_CHARS).collect();
     let caret = caret - first;
-    (part, caret, width.min(LONGEST_LINE - caret))
+    (part, caret, width.min(MAX_SHOWN_CHARS - caret))
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.message)?;
-        if let Some(place) = &self.place {
-            if place.span.is_empty() {
-                writeln!(f, "  --> {}", place.source.name)?;
+        if let Some(location) = &self.location {
+            if location.span.is_empty() {
+                writeln!(f, "  --> {}", location.source.name)?;
             } else {
-                if place.source.is_file {
-                    writeln!(f, "  --> {}:{}:{}", place.source.name, place.line(), place.column())?;
+                if location.source.is_file {
+                    writeln!(f, "  --> {}:{}:{}", location.source.name, location.line(), location.column())?;
                 } else {
-                    writeln!(f, "  --> {}", place.source.name)?;
+                    writeln!(f, "  --> {}", location.source.name)?;
                 }
-                let line = place.line_text();
+                let line = location.line_text();
                 let indent = line.len() - line.trim_start().len();
-                let caret = (place.column() - 1).saturating_sub(indent);
-                let (line, caret, width) = excerpt(line.trim(), caret, place.width());
+                let caret = (location.column() - 1).saturating_sub(indent);
+                let (line, caret, width) = excerpt(line.trim(), caret, location.width());
                 writeln!(f, "   | {line}")?;
                 writeln!(f, "   | {:caret$}{}", "", "^".repeat(width))?;
             }
@@ -172,7 +173,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a configuration; never empty.
+/// All problems of a configuration; never empty.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigErrors {
     /// The problems, in the order in which they were found.
@@ -180,7 +181,7 @@ pub struct ConfigErrors {
 }
 
 impl ConfigErrors {
-    /// `value` if nothing is wrong, else the problems.
+    /// Returns `value` if there are no problems, and the problems otherwise.
     pub fn unless_empty<T>(value: T, problems: Vec<Problem>) -> Result<T, Self> {
         if problems.is_empty() { Ok(value) } else { Err(Self { problems }) }
     }
@@ -216,23 +217,23 @@ mod tests {
         {
             let source = Source::file("a.toml", &text);
             let start = source.text.find(wrong).unwrap();
-            let shown = Problem::at(&Place { source, span: start..start + wrong.len() }, "no").to_string();
+            let shown = Problem::at(&SourceSpan { source, span: start..start + wrong.len() }, "no").to_string();
             let lines: Vec<&str> = shown.lines().skip(2).collect();
-            assert!(lines.iter().all(|line| line.chars().count() <= LONGEST_LINE + 5), "{shown}");
+            assert!(lines.iter().all(|line| line.chars().count() <= MAX_SHOWN_CHARS + 5), "{shown}");
             let caret = lines[1].find('^').unwrap();
             let first = wrong.chars().next().unwrap();
             assert_eq!(lines[0].chars().nth(caret), Some(first), "{shown}");
         }
-        // Blanks at the end of a line are not shown, and a caret may be among them.
+        // Blanks at the end of a line are not shown, but a span may begin there.
         let source = Source::file("a.toml", format!("x{}", " ".repeat(100_000)));
-        assert!(Problem::at(&Place { source, span: 99_999..100_001 }, "no").to_string().contains('^'));
+        assert!(Problem::at(&SourceSpan { source, span: 99_999..100_001 }, "no").to_string().contains('^'));
     }
 
     #[test]
-    fn a_caret_stands_under_the_value_in_an_indented_line() {
+    fn the_caret_is_under_the_value_in_an_indented_line() {
         let source = Source::file("a.toml", "x = 1\n\t äö = bad\n");
         let start = source.text.find("bad").unwrap();
-        let problem = Problem::at(&Place { source, span: start..start + 3 }, "no").help("write good");
+        let problem = Problem::at(&SourceSpan { source, span: start..start + 3 }, "no").help("write good");
         assert_eq!(
             ConfigErrors::from(problem).to_string(),
             "error: no\n  --> a.toml:2:8\n   | äö = bad\n   |      ^^^\n   = help: write good\n"
@@ -242,7 +243,7 @@ mod tests {
     #[test]
     fn a_span_over_several_lines_is_underlined_on_its_first() {
         let source = Source::file("a.toml", "x = [1,\n2]\n");
-        let problem = Problem::at(&Place { source, span: 4..10 }, "no");
+        let problem = Problem::at(&SourceSpan { source, span: 4..10 }, "no");
         assert!(problem.to_string().ends_with("   | x = [1,\n   |     ^^^\n"), "{problem}");
     }
 }

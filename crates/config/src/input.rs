@@ -1,26 +1,26 @@
-//! Opening files that a user names: regular files only, and texts of a limited size.
+//! File input: opens regular files only, and limits the size of texts.
 //!
-//! A named pipe, a terminal or another device can be read once at most and may never end, while inputs are read several times:
-//! to check them, to simulate them, and to read a trace of a CPU core again from its start.
+//! A named pipe, a terminal or another device can be read only once and may never end, but inputs are read several times: to check them, to
+//! simulate them, and to restart the trace of a CPU core from its beginning.
 //!
-//! The programs that come with warpshard are read where there is no such file: `programs/saxpy.toml` means the same in every folder.
+//! If no such file exists, the programs built into warpshard are searched: `programs/saxpy.toml` works in every folder.
 
 use std::fs::{File, FileType};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The most bytes of a text that is read as a whole: a machine, a run, a kernel model, a mix or profiles of CPU cores, energies of events.
-pub const LONGEST_TEXT: u64 = 16 << 20;
+/// Maximum size in bytes of a text that is read as a whole: machines, runs, kernel models, mixes and profiles of CPU cores, event energies.
+pub const MAX_TEXT_BYTES: u64 = 16 << 20;
 
-/// The most bytes of a result file or a checkpoint that is read as a whole.
-pub const LONGEST_RESULT: u64 = 4 << 30;
+/// Maximum size in bytes of a result file or a checkpoint that is read as a whole.
+pub const MAX_RESULT_BYTES: u64 = 4 << 30;
 
 /// Opens a regular file.
 ///
 /// # Errors
-/// As [`File::open`], and when `path` is a folder or a special file.
+/// The errors of [`File::open`]; also if `path` is a folder or a special file.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Before it is opened, since to open a named pipe waits for its writer.
+    // The check comes first because opening a named pipe blocks until a writer opens it.
     let kind = std::fs::metadata(path)?.file_type();
     if !kind.is_file() {
         let message = format!("it is {}, expected a regular file; save the input to a file first", name(kind));
@@ -29,54 +29,54 @@ pub fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// Reads a regular file of at most `most` bytes, or one of the programs that come with warpshard.
+/// Reads a regular file of at most `max_bytes` bytes, or a program built into warpshard.
 ///
 /// # Errors
-/// As [`open`], and when the file is longer.
-pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// The errors of [`open`]; also if the file is longer.
+pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let file = match (open(path), warpshard_programs::find(path)) {
         (Err(error), Some(text)) if error.kind() == io::ErrorKind::NotFound => return Ok(text.as_bytes().to_vec()),
         (opened, _) => opened?,
     };
-    bounded(file, most)
+    read_limited(file, max_bytes)
 }
 
-/// Reads a regular file of UTF-8 text of at most [`LONGEST_TEXT`] bytes.
+/// Reads a regular file of UTF-8 text of at most [`MAX_TEXT_BYTES`] bytes.
 ///
 /// # Errors
-/// As [`read`], and when the file is no text.
+/// The errors of [`read`]; also if the file is not UTF-8 text.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(read(path, LONGEST_TEXT)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+    String::from_utf8(read(path, MAX_TEXT_BYTES)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// Reads a file that this program wrote, results or a checkpoint: a regular file of at most [`LONGEST_RESULT`] bytes.
+/// Reads a file that warpshard wrote, such as results or a checkpoint: a regular file of at most [`MAX_RESULT_BYTES`] bytes.
 ///
 /// # Errors
-/// As [`open`], and when the file is longer.
-pub fn read_written(path: &Path) -> io::Result<Vec<u8>> {
-    bounded(open(path)?, LONGEST_RESULT)
+/// The errors of [`open`]; also if the file is longer.
+pub fn read_result(path: &Path) -> io::Result<Vec<u8>> {
+    read_limited(open(path)?, MAX_RESULT_BYTES)
 }
 
-fn bounded(file: File, most: u64) -> io::Result<Vec<u8>> {
+fn read_limited(file: File, max_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    if file.metadata()?.len() <= most {
-        (&file).take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 <= most {
+    if file.metadata()?.len() <= max_bytes {
+        (&file).take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 <= max_bytes {
             return Ok(bytes);
         }
     }
-    Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {most} bytes, the most that is read")))
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {max_bytes} bytes, the maximum size")))
 }
 
-/// The same of UTF-8 text.
+/// Reads a file of UTF-8 text that warpshard wrote.
 ///
 /// # Errors
-/// As [`open`], and when the file is no text.
-pub fn read_written_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(read_written(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+/// The errors of [`read_result`]; also if the file is not UTF-8 text.
+pub fn read_result_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_result(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// Whether there is a file of this path, or a program that comes with warpshard.
+/// Returns `true` if `path` is a regular file or a program built into warpshard.
 pub fn exists(path: &Path) -> bool {
     path.is_file() || warpshard_programs::find(path).is_some()
 }

@@ -1,14 +1,14 @@
 //! Other kinds of GPUs in a system: the tables `system.kinds.NAME` of a machine file, each with the keys of a GPU.
 //!
-//! In: the entries of these tables and of the machine around them. Out: a machine for each kind. What a table does not give comes from the
-//! machine that it extends, or, where it extends none, from the machine around it with all its settings. What a system has once (its links,
-//! its name, the decision latency, the energy set) is no key of a kind.
+//! Input: the entries of these tables and of the enclosing machine. Output: a machine for each kind. A key missing from a table comes from
+//! the machine that the table extends, or, if it extends none, from the enclosing machine with all its settings. Properties of the whole
+//! system (its links, its name, the decision latency, the energy set) are not keys of a kind.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::check;
-use super::error::{Place, Problem};
+use super::error::{Problem, SourceSpan};
 use super::kind_keys::{KIND_KEYS, TABLE, is_of_gpu};
 use super::machine::{GpuKind, Machine};
 use super::provenance::KindSettings;
@@ -17,18 +17,19 @@ use super::source::Entry;
 use super::system::System;
 use super::value::Raw;
 
-/// Gives the entries of a machine by its name or path, asked for at a place; relative paths start in the folder.
-pub(super) type Open<'a> = dyn Fn(&str, &Place, Option<&Path>, &mut Vec<Problem>) -> Option<Vec<Entry>> + 'a;
+/// A function that returns the entries of a machine, given its name or path, the source location of the request, and the folder for
+/// relative paths.
+pub(super) type OpenMachine<'a> = dyn Fn(&str, &SourceSpan, Option<&Path>, &mut Vec<Problem>) -> Option<Vec<Entry>> + 'a;
 
-/// The machine around the kinds, as entries and as settings, and how others are opened.
-pub(super) struct Around<'a> {
+/// The machine that encloses the kinds, as entries and as settings, and the function that opens other machines.
+pub(super) struct EnclosingMachine<'a> {
     pub(super) entries: &'a [Entry],
     pub(super) settings: &'a [Setting],
-    pub(super) open: &'a Open<'a>,
+    pub(super) open: &'a OpenMachine<'a>,
 }
 
-/// Takes the entries of kinds out of `entries`: by name, with their keys as those of a machine.
-pub(super) fn take(entries: &mut Vec<Entry>) -> BTreeMap<String, Vec<Entry>> {
+/// Removes the entries of kinds from `entries` and returns them by kind, with keys relative to the table of the kind.
+pub(super) fn remove_kind_entries(entries: &mut Vec<Entry>) -> BTreeMap<String, Vec<Entry>> {
     let mut kinds: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
     entries.retain(|entry| {
         let inside = entry.path.strip_prefix(TABLE).and_then(|rest| rest.strip_prefix('.')).and_then(|rest| rest.split_once('.'));
@@ -40,11 +41,11 @@ pub(super) fn take(entries: &mut Vec<Entry>) -> BTreeMap<String, Vec<Entry>> {
     kinds
 }
 
-/// Resolves and checks the kinds of `machine` and puts them into it.
-pub(super) fn add(
+/// Resolves and checks the kinds of `machine` and adds them to it.
+pub(super) fn add_kinds(
     machine: &mut Machine,
     kinds: BTreeMap<String, Vec<Entry>>,
-    around: &Around<'_>,
+    enclosing: &EnclosingMachine<'_>,
     problems: &mut Vec<Problem>,
     warnings: &mut Vec<Problem>,
 ) -> Vec<KindSettings> {
@@ -52,11 +53,11 @@ pub(super) fn add(
     for (name, own) in kinds {
         let Some(first) = own.first() else { continue };
         let Some(system) = machine.system.clone() else {
-            let help = "kinds are those of several GPUs; set `system.gpus`, or remove the table";
-            problems.push(Problem::at(&first.place, format!("`{TABLE}.{name}` means nothing to a machine of one GPU")).help(help));
+            let help = "only a system of several GPUs has kinds; set `system.gpus`, or remove the table";
+            problems.push(Problem::at(&first.location, format!("`{TABLE}.{name}` is not allowed on a machine with one GPU")).help(help));
             continue;
         };
-        if let Some(kind) = resolved(&name, &own, (machine, &system), around, &made, problems, warnings) {
+        if let Some(kind) = resolved(&name, &own, (machine, &system), enclosing, &made, problems, warnings) {
             let (kind, settings) = kind;
             machine.kinds.push(kind);
             made.push(settings);
@@ -65,31 +66,36 @@ pub(super) fn add(
     made
 }
 
-/// One kind; `made` are those before it.
+/// Resolves one kind; `made` are the kinds resolved before.
 fn resolved(
     name: &str,
     own: &[Entry],
     (machine, system): (&Machine, &System),
-    around: &Around<'_>,
+    enclosing: &EnclosingMachine<'_>,
     made: &[KindSettings],
     problems: &mut Vec<Problem>,
     warnings: &mut Vec<Problem>,
 ) -> Option<(GpuKind, KindSettings)> {
     let of = |key: &str| own.iter().rev().find(|entry| entry.path == key);
-    let base = around.settings;
-    let whole = Place::whole(&own[0].place.source);
+    let base = enclosing.settings;
+    let whole = SourceSpan::whole(&own[0].location.source);
     let before = problems.len();
     let listed = of("gpus");
-    let gpus = numbers(name, listed, &own[0].place, (system.gpus, made), problems);
+    let gpus = numbers(name, listed, &own[0].location, (system.gpus, made), problems);
     let below: Vec<Entry> = match of("extends") {
-        None => around.entries.to_vec(),
-        Some(entry) => extended(entry, around.open, problems)?,
+        None => enclosing.entries.to_vec(),
+        Some(entry) => base_entries(entry, enclosing.open, problems)?,
     };
     let below = below.into_iter().filter(|entry| is_of_gpu(&entry.path)).map(|entry| Entry { layer: 0, ..entry });
     let above = own.iter().filter(|entry| KIND_KEYS.iter().all(|(key, ..)| *key != entry.path));
     let above = above.map(|entry| Entry { layer: 1_usize.saturating_add(entry.layer), ..entry.clone() });
-    let named =
-        Entry { path: "name".to_owned(), raw: Raw::Text(name.to_owned()), shown: name.to_owned(), place: own[0].place.clone(), layer: 0 };
+    let named = Entry {
+        path: "name".to_owned(),
+        raw: Raw::Text(name.to_owned()),
+        shown: name.to_owned(),
+        location: own[0].location.clone(),
+        layer: 0,
+    };
     let (mut kind, resolved) = resolve(std::iter::once(named).chain(below).chain(above).collect(), &whole, problems);
     if problems.len() > before {
         return None;
@@ -97,23 +103,23 @@ fn resolved(
     kind.energy = machine.energy.clone();
     kind.decision_latency = machine.decision_latency;
     kind.system = Some(system.clone());
-    // What a system has once is read from the machine around, in checks as in the model.
+    // Keys of the whole system have the values of the enclosing machine.
     let of_gpu = |setting: &&Setting| is_of_gpu(setting.key.path);
     let once = base.iter().filter(|setting| !of_gpu(setting));
     let all: Vec<Setting> = resolved.iter().filter(of_gpu).chain(once).cloned().collect();
     check::check_kind(name, (machine, base), (&kind, &all), problems, warnings);
     let differs = |setting: &Setting| !base.iter().any(|other| other.key.path == setting.key.path && other.value == setting.value);
     let settings = resolved.into_iter().filter(|setting| is_of_gpu(setting.key.path) && differs(setting)).collect();
-    let place = listed.map_or(whole, |entry| entry.place.clone());
-    let made = KindSettings { name: name.to_owned(), gpus: gpus.clone(), place, settings };
+    let location = listed.map_or(whole, |entry| entry.location.clone());
+    let made = KindSettings { name: name.to_owned(), gpus: gpus.clone(), location, settings };
     Some((GpuKind { name: name.to_owned(), gpus, machine: kind }, made))
 }
 
-/// The GPUs of a kind, in ascending order; empty where there is a problem.
+/// Returns the GPUs of a kind in ascending order; empty after a problem.
 fn numbers(
     name: &str,
     entry: Option<&Entry>,
-    table: &Place,
+    table: &SourceSpan,
     (count, made): (u32, &[KindSettings]),
     problems: &mut Vec<Problem>,
 ) -> Vec<u32> {
@@ -123,42 +129,39 @@ fn numbers(
         return Vec::new();
     };
     let mut refuse = |message: String, help: &str| {
-        problems.push(Problem::at(&entry.place, message).help(help));
+        problems.push(Problem::at(&entry.location, message).help(help));
         Vec::new()
     };
     let items = if let Raw::List(items) = &entry.raw { items.as_slice() } else { &[] };
     let number = |item: &Raw| if let Raw::Number(text) = item { text.parse().ok() } else { None };
     let Some(mut gpus) = items.iter().map(number).collect::<Option<Vec<u32>>>().filter(|gpus| !gpus.is_empty()) else {
-        return refuse(format!("`{key}` is {}, expected a list of numbers, such as [2, 3]", entry.shown), "GPUs count from 0");
+        return refuse(format!("`{key}` is {}, expected a list of numbers, such as [2, 3]", entry.shown), "GPUs are numbered from 0");
     };
     gpus.sort_unstable();
     if gpus[0] == 0 {
-        return refuse(
-            format!("`{key}` has GPU 0"),
-            "GPU 0 is what the rest of the file describes; its core clock counts the run's cycles",
-        );
+        return refuse(format!("`{key}` contains GPU 0"), "the rest of the file describes GPU 0, whose core clock counts the run's cycles");
     }
     if let Some(gpu) = gpus.iter().find(|gpu| **gpu >= count) {
         return refuse(
-            format!("`{key}` has GPU {gpu}, but the system has {count} GPUs, counted from 0"),
-            "raise `system.gpus`, or list others",
+            format!("`{key}` contains GPU {gpu}, but the system has {count} GPUs, counted from 0"),
+            "increase `system.gpus`, or list other GPUs",
         );
     }
     let twice = gpus.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| (pair[0], name));
     let other = || made.iter().find_map(|kind| Some((*gpus.iter().find(|gpu| kind.gpus.contains(gpu))?, kind.name.as_str())));
     if let Some((gpu, kind)) = twice.or_else(other) {
-        return refuse(format!("`{key}` has GPU {gpu}, which `{TABLE}.{kind}` has already"), "a GPU is of one kind");
+        return refuse(format!("`{key}` contains GPU {gpu}, which already belongs to `{TABLE}.{kind}`"), "a GPU has one kind");
     }
     gpus
 }
 
-/// The entries of the machine that a kind extends.
-fn extended(entry: &Entry, open: &Open<'_>, problems: &mut Vec<Problem>) -> Option<Vec<Entry>> {
+/// Returns the entries of the machine that a kind extends.
+fn base_entries(entry: &Entry, open: &OpenMachine<'_>, problems: &mut Vec<Problem>) -> Option<Vec<Entry>> {
     let Raw::Text(machine) = &entry.raw else {
-        problems.push(Problem::at(&entry.place, format!("`extends` is {}, expected a text in quotes", entry.shown)));
+        problems.push(Problem::at(&entry.location, format!("`extends` is {}, expected a string in quotes", entry.shown)));
         return None;
     };
-    let source = &entry.place.source;
+    let source = &entry.location.source;
     let folder = Path::new(&source.name).parent().filter(|_| source.is_file && source.name.ends_with(".toml"));
-    open(machine, &entry.place, folder, problems)
+    open(machine, &entry.location, folder, problems)
 }

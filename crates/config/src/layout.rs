@@ -1,20 +1,20 @@
-//! The bits of an address within a partition, as text: `RRRR.RBBBCCCB.CCCSSSSS`, highest bit first.
+//! Address layouts: the bits of an address within a partition, as text: `RRRR.RBBBCCCB.CCCSSSSS`, highest bit first.
 //!
-//! R is a bit of the row, B of the bank, C of the column, S of the byte within a burst; dots are for the eye and leading
-//! zeros for bits that do not exist. The notation is that of `-gpgpu_mem_addr_mapping` in Accel-Sim.
+//! R is a bit of the row, B of the bank, C of the column, S of the byte within a burst. Dots are ignored; leading zeros mark bits that do
+//! not exist. The notation is that of `-gpgpu_mem_addr_mapping` in Accel-Sim.
 
 use super::quantity::QuantityError;
 
 /// An address layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// Bits of the row.
+    /// Mask of the row bits.
     pub row: u64,
-    /// Bits of the bank.
+    /// Mask of the bank bits.
     pub bank: u64,
-    /// Bits of the column.
+    /// Mask of the column bits.
     pub column: u64,
-    /// How many of the lowest bits count the bytes of a burst.
+    /// Number of the lowest bits, which count the bytes of a burst.
     pub burst_bits: u32,
 }
 
@@ -22,7 +22,7 @@ const EXPECTED: &str =
     "the address bits, highest first, as R (row), B (bank), C (column) and S (byte of a burst), such as \"RRRR.RBBBCCCB.CCCSSSSS\"";
 
 impl Layout {
-    /// Reads a layout; every bit from 0 up to the highest must be named, and the S bits must be the lowest.
+    /// Parses a layout. Every bit from 0 to the highest must be named, and the S bits must be the lowest.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let fail = |hint: String| QuantityError { expected: EXPECTED, hint: Some(hint) };
         let mut layout = Self::default();
@@ -51,7 +51,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The layout as text, in groups of eight bits.
+    /// Returns the layout as text, in groups of eight bits.
     pub fn text(&self) -> String {
         let top = 64 - (self.row | self.bank | self.column).leading_zeros();
         let mut text = String::new();

@@ -1,8 +1,8 @@
-//! Text to checked, resolved machines and runs.
+//! Loading of machines and runs: from text to checked, resolved values.
 //!
-//! Input: TOML files, the machines that are built in, settings of the command line. Output: [`Machine`] and [`run::RunConfig`]
-//! with every value checked, or [`ConfigErrors`] that name every problem with its place. The stages, in order: [`source`] (as
-//! typed, with places), [`resolve`] (as meant), [`check`] (as a whole), [`load`] (files and layers).
+//! Input: TOML files, built-in machines, settings of the command line. Output: [`Machine`] and [`run::RunConfig`] with every value checked,
+//! or [`ConfigErrors`] with the source location of every problem. The stages, in order: [`source`] (raw entries), [`resolve`] (typed
+//! values), [`check`] (consistency), [`load`] (files and layers).
 #![forbid(unsafe_code)]
 
 pub mod cache;
@@ -22,6 +22,7 @@ pub mod llc;
 pub mod load;
 pub mod machine;
 mod machine_error;
+pub mod mesh_nodes;
 mod nearest;
 pub mod placement;
 pub mod provenance;
@@ -30,7 +31,6 @@ pub mod reference;
 pub mod resolve;
 pub mod routes;
 pub mod run;
-pub mod seat;
 pub mod source;
 pub mod system;
 pub mod value;

@@ -1,34 +1,34 @@
-//! What stands around the slices of the LLC: the coalescer of reads, the two halves, the prefetcher.
+//! Parameters of the LLC around its slices: the read coalescer, the two halves, the prefetcher.
 
 use super::choices::Prefetch;
 
-/// The coalescer of reads in front of an LLC slice.
+/// The read coalescer in front of an LLC slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coalescing {
-    /// Maximum number of requesters that share a read; 1 where there is no coalescer.
+    /// Maximum number of requesters that share a read; 1 without a coalescer.
     pub requesters: u32,
-    /// Neighbouring SMs, in the order of dispatch, whose reads can be one.
+    /// Number of neighbouring SMs, in dispatch order, whose reads can be merged.
     pub sms: u32,
-    /// Reads that others may join at the same time.
+    /// Maximum number of reads that are open for merging at the same time.
     pub reads: u32,
-    /// Cycles (LLC clock) from the coalescer to the slice, after those of [`Mem::rop_latency`](super::machine::Mem::rop_latency).
+    /// Cycles (LLC clock) from the coalescer to the slice, in addition to [`Mem::rop_latency`](super::machine::Mem::rop_latency).
     pub latency: u64,
 }
 
-/// The halves of an LLC, where it has two.
+/// The division of an LLC into two halves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Halves {
-    /// Cycles (LLC clock) that data takes more to the other half; 0 where the LLC is one.
+    /// Additional cycles (LLC clock) for data from the other half; 0 for an undivided LLC.
     pub latency: u64,
 }
 
 /// Prefetching into an LLC slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefetching {
-    /// What is fetched.
+    /// The prefetching policy.
     pub policy: Prefetch,
-    /// How many lines, strides or misses ahead of a read.
+    /// Prefetch distance in lines, strides or misses.
     pub distance: u32,
-    /// How many sectors for one read.
+    /// Prefetch degree: sectors prefetched per read.
     pub degree: u32,
 }

@@ -1,4 +1,4 @@
-//! From a name or a path to a loaded machine: built-in texts, files, `extends`, settings of the command line.
+//! Loading of a machine by name or path: built-in texts, files, `extends`, settings of the command line.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::sync::Arc;
 use warpshard_configs::{File, Files, Kind};
 
 use super::check;
-use super::error::{ConfigErrors, Place, Problem, Source};
+use super::error::{ConfigErrors, Problem, Source, SourceSpan};
 use super::input;
-use super::kinds::{self, Around};
+use super::kinds::{self, EnclosingMachine};
 use super::machine::Machine;
 use super::nearest::nearest;
 use super::provenance::Provenance;
@@ -17,27 +17,27 @@ use super::resolve::{self, resolve};
 use super::source::{self, Entry, Override};
 use super::value::Raw;
 
-/// A machine that comes with the program.
+/// A built-in machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Builtin {
-    /// What to call it on the command line and in `extends`.
+    /// The name for the command line and for `extends`.
     pub name: &'static str,
-    /// One line on what it is.
+    /// A one-line description.
     pub summary: String,
 }
 
-/// A machine, and where each of its values came from.
+/// A machine with the origin of each value.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The machine.
     pub machine: Machine,
     /// The origin of every value.
     pub provenance: Provenance,
-    /// What is allowed but probably not intended.
+    /// Warnings about values that are allowed but probably not intended.
     pub warnings: Vec<Problem>,
 }
 
-/// The machines among `files`.
+/// Returns the machines among `files`.
 pub fn builtin_machines(files: &Files) -> Vec<Builtin> {
     let schema = resolve::schema();
     let summary = |name: &str, text: &str| {
@@ -48,50 +48,50 @@ pub fn builtin_machines(files: &Files) -> Vec<Builtin> {
 }
 
 impl Machine {
-    /// Loads a machine of no particular paper by name, or one from a path; see [`Machine::load_among`].
+    /// Loads a built-in machine by name, or a machine from a path, without the files of any paper; see [`Machine::load_among`].
     ///
     /// # Errors
-    /// As [`Machine::load_among`].
+    /// The errors of [`Machine::load_among`].
     pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
         Self::load_among(Files::core(), name_or_path, overrides)
     }
 
-    /// Loads a machine among `files` by name, or from a path when `name_or_path` contains a `/` or ends in `.toml`.
+    /// Loads a machine among `files` by name, or from a path if `name_or_path` contains a `/` or ends in `.toml`.
     ///
     /// # Errors
-    /// Everything that is wrong with the file, with what it extends and with the overrides, together.
+    /// All problems of the file, of the machines that it extends, and of the overrides.
     pub fn load_among(files: &Files, name_or_path: &str, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
         let text = Text::open(files, name_or_path, None, None)?;
         load(files, text, overrides)
     }
 
-    /// Loads a machine from a text; messages call the file `name`. `extends` looks among the machines of no particular paper and in the
-    /// working directory.
+    /// Loads a machine from a text; messages call the file `name`. `extends` searches the built-in machines, without the files of any
+    /// paper, and the working directory.
     ///
     /// # Errors
-    /// As [`Machine::load_among`].
+    /// The errors of [`Machine::load_among`].
     pub fn from_text(name: &str, text: &str, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
         Self::from_text_among(Files::core(), name, text, overrides)
     }
 
-    /// Loads a machine from a text, as [`Machine::from_text`]; `extends` looks among `files`.
+    /// Loads a machine from a text like [`Machine::from_text`]; `extends` searches `files`.
     ///
     /// # Errors
-    /// As [`Machine::load_among`].
+    /// The errors of [`Machine::load_among`].
     pub fn from_text_among(files: &Files, name: &str, text: &str, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
-        let id = Id::File(PathBuf::from(name));
+        let id = TextId::File(PathBuf::from(name));
         load(files, Text { source: Source::file(name, text), id }, overrides)
     }
 }
 
-/// What a text is, for finding cycles.
+/// The identity of a text, for the detection of cycles.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Id {
+enum TextId {
     Builtin(&'static str),
     File(PathBuf),
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for TextId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Builtin(name) => f.write_str(name),
@@ -102,14 +102,15 @@ impl fmt::Display for Id {
 
 struct Text {
     source: Arc<Source>,
-    id: Id,
+    id: TextId,
 }
 
 impl Text {
-    /// Opens a machine among `files` or a file; `asked` is where it was requested, `folder` where relative paths start.
-    fn open(files: &Files, name: &str, asked: Option<&Place>, folder: Option<&Path>) -> Result<Self, Problem> {
-        let problem =
-            |message: String| asked.map_or_else(|| Problem::nowhere(message.clone()), |place| Problem::at(place, message.clone()));
+    /// Opens a machine among `files` or from a path; `requested_at` is the source location of the request, and relative paths start at `folder`.
+    fn open(files: &Files, name: &str, requested_at: Option<&SourceSpan>, folder: Option<&Path>) -> Result<Self, Problem> {
+        let problem = |message: String| {
+            requested_at.map_or_else(|| Problem::without_location(message.clone()), |location| Problem::at(location, message.clone()))
+        };
         if !name.contains('/') && !name.ends_with(".toml") {
             let Some(&File { name, text, .. }) = files.find(Kind::Machine, name) else {
                 let known = || files.names(Kind::Machine);
@@ -119,27 +120,27 @@ impl Text {
                     .help_if(near)
                     .help(format!("built-in machines: {}; a file is given by a path with a `/` or ending in `.toml`", list.join(", "))));
             };
-            return Ok(Self { source: Source::file(format!("{name} (built in)"), text), id: Id::Builtin(name) });
+            return Ok(Self { source: Source::file(format!("{name} (built in)"), text), id: TextId::Builtin(name) });
         }
         let path = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
         let text = input::read_text(&path)
             .map_err(|error| problem(format!("cannot read the machine file `{}`: {}", path.display(), reason(&error))))?;
-        let id = Id::File(path.canonicalize().unwrap_or_else(|_| path.clone()));
+        let id = TextId::File(path.canonicalize().unwrap_or_else(|_| path.clone()));
         Ok(Self { source: Source::file(path.display().to_string(), text), id })
     }
 
-    /// The name that the machine has when its text gives none.
+    /// Returns the name of a machine whose text gives none.
     fn default_name(&self) -> String {
         match &self.id {
-            Id::Builtin(name) => (*name).to_owned(),
-            Id::File(path) => path.file_stem().map_or_else(|| "machine".to_owned(), |stem| stem.to_string_lossy().into_owned()),
+            TextId::Builtin(name) => (*name).to_owned(),
+            TextId::File(path) => path.file_stem().map_or_else(|| "machine".to_owned(), |stem| stem.to_string_lossy().into_owned()),
         }
     }
 
     fn folder(&self) -> Option<&Path> {
         match &self.id {
-            Id::Builtin(_) => None,
-            Id::File(path) => path.parent(),
+            TextId::Builtin(_) => None,
+            TextId::File(path) => path.parent(),
         }
     }
 }
@@ -156,7 +157,7 @@ fn reason(error: &std::io::Error) -> String {
 fn load(files: &Files, top: Text, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
     let schema = resolve::schema();
     let mut problems = Vec::new();
-    let at = Place::whole(&top.source);
+    let at = SourceSpan::whole(&top.source);
     let mut layers = Layers::default();
     layers.add(files, top, &mut problems);
     let Layers { mut entries, summary, complete, .. } = layers;
@@ -164,48 +165,55 @@ fn load(files: &Files, top: Text, overrides: &[Override]) -> Result<Loaded, Conf
     if !complete {
         return Err(ConfigErrors { problems });
     }
-    let tables = kinds::take(&mut entries);
-    let around = if tables.is_empty() { Vec::new() } else { entries.clone() };
+    let tables = kinds::remove_kind_entries(&mut entries);
+    let enclosing = if tables.is_empty() { Vec::new() } else { entries.clone() };
     let (mut machine, settings) = resolve(entries, &at, &mut problems);
     let mut warnings = Vec::new();
     let mut kinds = Vec::new();
     if problems.is_empty() {
         check::check(&machine, &settings, &mut problems, &mut warnings);
         if problems.is_empty() {
-            let around = Around {
-                entries: &around,
+            let enclosing = EnclosingMachine {
+                entries: &enclosing,
                 settings: &settings,
-                open: &|name, asked, folder, problems| entries_of(files, name, asked, folder, problems),
+                open: &|name, requested_at, folder, problems| entries_of(files, name, requested_at, folder, problems),
             };
-            kinds = kinds::add(&mut machine, tables, &around, &mut problems, &mut warnings);
+            kinds = kinds::add_kinds(&mut machine, tables, &enclosing, &mut problems, &mut warnings);
         }
         check::check_sizes(&machine, &settings, &mut problems);
     }
     ConfigErrors::unless_empty(Loaded { machine, provenance: Provenance::new(settings, summary, kinds), warnings }, problems)
 }
 
-/// The entries of the machine `name`, which is asked for at a place, and of all that it extends, the weakest first; `None` with a problem.
-fn entries_of(files: &Files, name: &str, asked: &Place, folder: Option<&Path>, problems: &mut Vec<Problem>) -> Option<Vec<Entry>> {
+/// Returns the entries of the machine `name`, requested at `requested_at`, and of all machines that it extends, the lowest layer first; `None`
+/// after a problem.
+fn entries_of(
+    files: &Files,
+    name: &str,
+    requested_at: &SourceSpan,
+    folder: Option<&Path>,
+    problems: &mut Vec<Problem>,
+) -> Option<Vec<Entry>> {
     let before = problems.len();
     let mut layers = Layers::default();
-    match Text::open(files, name, Some(asked), folder) {
+    match Text::open(files, name, Some(requested_at), folder) {
         Ok(text) => layers.add(files, text, problems),
         Err(problem) => problems.push(problem),
     }
     (problems.len() == before).then_some(layers.entries)
 }
 
-/// The entries of a text and of all that it extends, the weakest first.
+/// The entries of a text and of all texts that it extends, the lowest layer first.
 #[derive(Default)]
 struct Layers {
     entries: Vec<Entry>,
     summary: String,
-    /// Whether every text of the chain could be read, so that a missing key is really missing.
+    /// `true` if every text of the chain was read, so that a missing key is really missing.
     complete: bool,
 }
 
 impl Layers {
-    /// Follows the chain of `extends` from `top`; name and summary are the top's own.
+    /// Follows the chain of `extends` from `top`. The name and the summary come from `top`.
     fn add(&mut self, files: &Files, top: Text, problems: &mut Vec<Problem>) {
         let schema = resolve::schema();
         let mut chain = vec![top.id.clone()];
@@ -226,14 +234,14 @@ impl Layers {
             }
             entries.retain(|entry| entry.path != "extends" && entry.path != "summary" && (top || entry.path != "name"));
             if top && !entries.iter().any(|entry| entry.path == "name") {
-                entries.push(name_entry(text.default_name(), &Place::whole(&text.source)));
+                entries.push(name_entry(text.default_name(), &SourceSpan::whole(&text.source)));
             }
             stack.push(entries);
-            if let Some((name, place)) = base {
-                match Text::open(files, &name, Some(&place), text.folder()) {
+            if let Some((name, location)) = base {
+                match Text::open(files, &name, Some(&location), text.folder()) {
                     Ok(base) if chain.contains(&base.id) => {
-                        let names: Vec<String> = chain.iter().chain([&base.id]).map(Id::to_string).collect();
-                        problems.push(Problem::at(&place, format!("`extends` forms a circle: {}", names.join(" -> "))));
+                        let names: Vec<String> = chain.iter().chain([&base.id]).map(TextId::to_string).collect();
+                        problems.push(Problem::at(&location, format!("`extends` forms a cycle: {}", names.join(" -> "))));
                         self.complete = false;
                     }
                     Ok(base) => {
@@ -253,18 +261,18 @@ impl Layers {
     }
 }
 
-/// The text that a file gives for one of the keys about the file itself.
-fn text_of(entries: &[Entry], key: &str, problems: &mut Vec<Problem>) -> Option<(String, Place)> {
+/// Returns the text of one of the keys that describe the file.
+fn text_of(entries: &[Entry], key: &str, problems: &mut Vec<Problem>) -> Option<(String, SourceSpan)> {
     let entry = entries.iter().find(|entry| entry.path == key)?;
     match &entry.raw {
-        Raw::Text(text) => Some((text.clone(), entry.place.clone())),
+        Raw::Text(text) => Some((text.clone(), entry.location.clone())),
         _ => {
-            problems.push(Problem::at(&entry.place, format!("`{key}` is {}, expected a text in quotes", entry.shown)));
+            problems.push(Problem::at(&entry.location, format!("`{key}` is {}, expected a string in quotes", entry.shown)));
             None
         }
     }
 }
 
-fn name_entry(name: String, place: &Place) -> Entry {
-    Entry { path: "name".to_owned(), shown: name.clone(), raw: Raw::Text(name), place: place.clone(), layer: 0 }
+fn name_entry(name: String, location: &SourceSpan) -> Entry {
+    Entry { path: "name".to_owned(), shown: name.clone(), raw: Raw::Text(name), location: location.clone(), layer: 0 }
 }

@@ -1,6 +1,6 @@
-//! Values of a machine contradict each other.
+//! The error for inconsistent values of a machine.
 
 warpshard_base::message_error! {
-    /// Values of a machine contradict each other. The message is part of a longer one.
+    /// An inconsistency between values of a machine. The message is part of a longer message.
     pub struct MachineError;
 }

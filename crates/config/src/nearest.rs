@@ -1,18 +1,18 @@
-//! The known word that a mistyped one most resembles.
+//! Spelling suggestions: the known word most similar to a mistyped word.
 
-/// The candidate nearest to `word`, if one is near enough to be what was meant.
+/// Returns the candidate most similar to `word`, if one is similar enough.
 pub(super) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     best(candidates.map(|candidate| (strsim::normalized_damerau_levenshtein(word, candidate), candidate)), 0.5)
 }
 
-/// The dotted key nearest to `key`: by its whole path, or by its last part when only the table was wrong or left out.
+/// Returns the dotted key most similar to `key`: by its full path, or by its last part if only the table is wrong or missing.
 pub(super) fn nearest_key<'a>(key: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let last = |path: &'a str| path.rsplit('.').next().unwrap_or(path);
     let word = key.rsplit('.').next().unwrap_or(key);
     let scored = candidates.map(|candidate| {
         let whole = strsim::normalized_damerau_levenshtein(key, candidate);
         let part = strsim::normalized_damerau_levenshtein(word, last(candidate));
-        // The last part carries most of the meaning; the whole path decides among equals.
+        // The last part carries most of the meaning; the full path decides between candidates with an equal last part.
         (0.7 * part + 0.3 * whole, candidate)
     });
     best(scored, 0.5)
@@ -35,7 +35,7 @@ mod tests {
     const KEYS: [&str; 4] = ["gpu.sms", "gpu.sm.warps", "gpu.sm.l1.latency", "gpu.dispatch.latency"];
 
     #[test]
-    fn a_slip_of_the_finger_finds_its_key() {
+    fn a_mistyped_key_is_corrected() {
         assert_eq!(nearest_key("gpu.smss", KEYS.into_iter()), Some("gpu.sms"));
         assert_eq!(nearest_key("gpu.warps", KEYS.into_iter()), Some("gpu.sm.warps"));
         assert_eq!(nearest_key("gpu.l1.latency", KEYS.into_iter()), Some("gpu.sm.l1.latency"));

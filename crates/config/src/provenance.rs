@@ -1,16 +1,16 @@
-//! The resolved machine as text: every key with its value, and in a comment the origin of the value.
+//! The resolved machine as text: every key with its value, and a comment with the value's origin.
 
-use super::error::Place;
+use super::error::SourceSpan;
 use super::kind_keys::TABLE;
 use super::resolve::{Origin, Setting};
 
-/// A kind with the settings in which it differs from the machine around it.
+/// A kind of GPU with the settings that differ from the enclosing machine.
 #[derive(Clone, Debug)]
 pub(super) struct KindSettings {
     pub(super) name: String,
     pub(super) gpus: Vec<u32>,
-    /// Where its GPUs are listed.
-    pub(super) place: Place,
+    /// The source location of its list of GPUs.
+    pub(super) location: SourceSpan,
     pub(super) settings: Vec<Setting>,
 }
 
@@ -23,22 +23,22 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Of these settings, in the order of the keys.
+    /// Creates the provenance of `settings`, which are in key order.
     pub(super) fn new(settings: Vec<Setting>, summary: String, kinds: Vec<KindSettings>) -> Self {
         Self { settings, summary, kinds }
     }
 
-    /// The values, in the order of the keys.
+    /// Returns the values in key order.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
     }
 
-    /// One line on what the machine is, as its file says.
+    /// Returns the one-line description in the machine's file.
     pub fn summary(&self) -> &str {
         &self.summary
     }
 
-    /// The machine as TOML that loads back to an equal machine; each line ends in a comment with its value's origin.
+    /// Returns the machine as TOML that loads back to an equal machine; each line ends in a comment with the value's origin.
     pub fn to_toml(&self) -> String {
         let mut text = String::from("# The machine, fully resolved. Behind each value: where it came from.\n");
         if !self.summary.is_empty() {
@@ -51,7 +51,7 @@ impl Provenance {
             let line = format!("gpus = {:?}", kind.gpus);
             text += &format!(
                 "\n# What is not given here is as above.\n[{table}]\n{line:<40} # {}\n",
-                origin(&Origin::Given(kind.place.clone()))
+                origin(&Origin::Given(kind.location.clone()))
             );
             write(kind.settings.iter(), &format!("{table}."), &mut text);
         }
@@ -59,7 +59,7 @@ impl Provenance {
     }
 }
 
-/// Writes settings, in tables whose names begin with `prefix`.
+/// Writes settings in tables whose names begin with `prefix`.
 fn write<'a>(settings: impl Iterator<Item = &'a Setting>, prefix: &str, text: &mut String) {
     let mut table = "";
     for setting in settings {
@@ -76,7 +76,7 @@ fn write<'a>(settings: impl Iterator<Item = &'a Setting>, prefix: &str, text: &m
 fn origin(origin: &Origin) -> String {
     match origin {
         Origin::Default => "default".to_owned(),
-        Origin::Given(place) if place.source.is_file => place.to_string(),
-        Origin::Given(place) => place.source.text.clone(),
+        Origin::Given(location) if location.source.is_file => location.to_string(),
+        Origin::Given(location) => location.source.text.clone(),
     }
 }

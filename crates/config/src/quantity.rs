@@ -1,22 +1,22 @@
-//! Numbers with units, as people write them in configurations: "1132 MHz", "96 KiB", "25 %", "40 cycles".
+//! Numbers with units in configurations: "1132 MHz", "96 KiB", "25 %", "40 cycles".
 //!
-//! Input: the text of one value. Output: an exact integer in the model's unit, or what was expected and a hint.
-//! Invariants: nothing is rounded; a text without its unit is an error, except for cycles, which have no other unit.
+//! Input: the text of one value. Output: an exact integer in the model's unit, or an error with the expected form and a hint. Invariants:
+//! nothing is rounded; a text without a unit is an error, except for cycles, which have no other unit.
 
 use std::fmt;
 
 use warpshard_base::Frequency;
 
-/// Why a text is not the quantity that was expected.
+/// The error for a text that is not a quantity of the expected kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantityError {
-    /// What the key takes, with an example.
+    /// The expected form, with an example.
     pub expected: &'static str,
-    /// What the writer probably meant, when that can be said.
+    /// A suggested correction, if there is one.
     pub hint: Option<String>,
 }
 
-/// A size in bytes; prints in the largest binary unit that divides it.
+/// A size in bytes; formatted in the largest binary unit that divides it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
@@ -25,14 +25,14 @@ const FREQUENCY_UNITS: [(&str, u64); 3] = [("GHz", 1_000_000), ("MHz", 1_000), (
 const BYTES_EXPECTED: &str = "a size with its unit (B, KiB, MiB or GiB), such as \"96 KiB\"";
 const FREQUENCY_EXPECTED: &str = "a frequency with its unit (kHz, MHz or GHz), such as \"1132 MHz\"";
 const VOLTAGE_UNITS: [(&str, u64); 2] = [("V", 1_000), ("mV", 1)];
-/// No chip of CMOS logic has more: what exceeds it is a mistake of units.
-const HIGHEST_MILLIVOLTS: u64 = 10_000;
+/// Maximum voltage in millivolts. No CMOS chip uses a higher voltage, so a larger value is a mistake of units.
+const MAX_MILLIVOLTS: u64 = 10_000;
 const VOLTAGE_EXPECTED: &str = "a voltage of at most 10 V with its unit (mV or V), such as \"900 mV\"";
 const CYCLES_EXPECTED: &str = "a number of cycles, such as 40";
 const PERCENT_EXPECTED: &str = "a percentage from 0 to 100, such as \"25 %\"";
 
 impl Bytes {
-    /// Reads "96 KiB". Decimal units are refused, because caches and memories come in powers of two.
+    /// Parses a size such as "96 KiB". Decimal units are rejected, because caches and memories have binary sizes.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let fail = |hint| QuantityError { expected: BYTES_EXPECTED, hint };
         let (number, unit) = split(text).ok_or_else(|| fail(None))?;
@@ -58,7 +58,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Reads "1132 MHz" or "1.2 GHz"; finer than a kilohertz is refused.
+/// Parses a frequency such as "1132 MHz" or "1.2 GHz"; fractions of a kilohertz are rejected.
 pub fn parse_frequency(text: &str) -> Result<Frequency, QuantityError> {
     let fail = |hint| QuantityError { expected: FREQUENCY_EXPECTED, hint };
     let (number, unit) = split(text).ok_or_else(|| fail(None))?;
@@ -78,7 +78,7 @@ pub fn parse_frequency(text: &str) -> Result<Frequency, QuantityError> {
     Err(fail(hint))
 }
 
-/// Reads "900 mV" or "0.9 V" as millivolts.
+/// Parses a voltage such as "900 mV" or "0.9 V" and returns millivolts.
 pub fn parse_voltage(text: &str) -> Result<u64, QuantityError> {
     let fail = |hint| QuantityError { expected: VOLTAGE_EXPECTED, hint };
     let (number, unit) = split(text).ok_or_else(|| fail(None))?;
@@ -92,10 +92,10 @@ pub fn parse_voltage(text: &str) -> Result<u64, QuantityError> {
         return Err(fail(hint));
     };
     let millivolts = scaled(number, scale).ok_or_else(|| fail(Some(format!("{} is not a whole number of millivolts", text.trim()))))?;
-    if millivolts <= HIGHEST_MILLIVOLTS { Ok(millivolts) } else { Err(fail(None)) }
+    if millivolts <= MAX_MILLIVOLTS { Ok(millivolts) } else { Err(fail(None)) }
 }
 
-/// Reads "40 cycles", "1 cycle" or a bare "40".
+/// Parses a duration such as "40 cycles", "1 cycle" or "40".
 pub fn parse_cycles(text: &str) -> Result<u64, QuantityError> {
     let fail = |hint| QuantityError { expected: CYCLES_EXPECTED, hint };
     let (number, unit) = split(text).ok_or_else(|| fail(None))?;
@@ -106,7 +106,7 @@ pub fn parse_cycles(text: &str) -> Result<u64, QuantityError> {
     }
 }
 
-/// Reads "25 %".
+/// Parses a percentage such as "25 %".
 pub fn parse_percent(text: &str) -> Result<u64, QuantityError> {
     let fail = |hint| QuantityError { expected: PERCENT_EXPECTED, hint };
     let (number, unit) = split(text).ok_or_else(|| fail(None))?;
@@ -116,7 +116,7 @@ pub fn parse_percent(text: &str) -> Result<u64, QuantityError> {
     scaled(number, 1).filter(|percent| *percent <= 100).ok_or_else(|| fail(None))
 }
 
-/// Cuts "96 KiB" into "96" and "KiB"; `None` when it does not start with a digit.
+/// Splits "96 KiB" into "96" and "KiB"; `None` if the text does not start with a digit.
 fn split(text: &str) -> Option<(&str, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
@@ -124,7 +124,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     number.starts_with(|c: char| c.is_ascii_digit()).then(|| (number, unit.trim()))
 }
 
-/// The decimal `number` times `scale`, when that is a whole number that fits.
+/// Returns the decimal `number` times `scale` if the product is an integer that fits in 64 bits.
 fn scaled(number: &str, scale: u64) -> Option<u64> {
     let digits = number.replace('_', "");
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn decimal_units_are_refused_with_the_binary_one() {
+    fn decimal_units_are_rejected_with_a_binary_suggestion() {
         assert_eq!(Bytes::parse("96 KB").unwrap_err().hint.unwrap(), "write \"96 KiB\" for 96 times 1024 bytes");
         assert_eq!(Bytes::parse("0.3 B").unwrap_err().hint.unwrap(), "0.3 B is not a whole number of bytes");
         assert_eq!(Bytes::parse("many").unwrap_err().hint, None);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_may_do_without_their_unit_but_not_with_another() {
+    fn cycles_need_no_unit_and_reject_other_units() {
         assert_eq!(parse_cycles("40"), Ok(40));
         assert_eq!(parse_cycles("40 cycles"), Ok(40));
         assert!(parse_cycles("40 ns").unwrap_err().hint.unwrap().contains("not in seconds"));

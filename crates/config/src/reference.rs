@@ -1,16 +1,16 @@
-//! The key reference of `docs/machines.md`, made from the declarations of the keys.
+//! The key reference of `docs/machines.md`, generated from the declarations of the keys.
 
 use super::keys::{self, Key};
 use super::kind_keys;
 use super::resolve::FILE_KEYS;
 use super::value::Kind;
 
-/// All keys as Markdown tables, one per table of a machine file.
+/// Returns all keys as Markdown tables, one for each table of a machine file.
 pub fn key_reference() -> String {
     let mut text = String::from("### At the top of the file\n\n");
     text += HEAD;
     for (name, doc) in FILE_KEYS {
-        text += &format!("| `{name}` | a text | none | {doc} | |\n");
+        text += &format!("| `{name}` | a string | none | {doc} | |\n");
     }
     let mut table = "";
     for key in keys::all() {
@@ -21,7 +21,7 @@ pub fn key_reference() -> String {
         text += &row(key);
     }
     text += &format!(
-        "\n### `[{}.NAME]`\n\nBesides all keys of a GPU, which are those of the tables above but `cpu`, `energy` and `system`:\n\n{HEAD}",
+        "\n### `[{}.NAME]`\n\nAll keys of a GPU (the tables above except `cpu`, `energy` and `system`), and:\n\n{HEAD}",
         kind_keys::TABLE
     );
     for (name, takes, doc) in kind_keys::KIND_KEYS {

@@ -1,10 +1,11 @@
-//! The second stage: entries of all layers become one machine, and every value keeps where it came from.
+//! The second stage: entries of all layers become one machine, and every value keeps its origin.
 //!
-//! A later layer wins over an earlier one: the bottom of the `extends` chain, then what extends it, then the command line.
+//! A later layer overrides an earlier one: the bottom of the `extends` chain comes first, then the files that extend it, then the command
+//! line.
 
 use rustc_hash::FxHashMap;
 
-use super::error::{Place, Problem};
+use super::error::{Problem, SourceSpan};
 use super::keys::{self, Key};
 use super::kind_keys;
 use super::machine::Machine;
@@ -12,14 +13,16 @@ use super::source::{Entry, Schema, raw_of_text};
 use super::value::Value;
 
 /// Keys of a machine file that describe the file and not the machine.
-pub const FILE_KEYS: [(&str, &str); 2] =
-    [("extends", "The machine whose values hold where this file gives none."), ("summary", "One line on what the machine is.")];
+pub const FILE_KEYS: [(&str, &str); 2] = [
+    ("extends", "The base machine, which provides the values that this file does not give."),
+    ("summary", "A one-line description of the machine."),
+];
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The text at this place.
-    Given(Place),
+    /// A value given in a text, with its source location.
+    Given(SourceSpan),
     /// The key's default.
     Default,
 }
@@ -27,24 +30,24 @@ pub enum Origin {
 /// A value of the resolved machine.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Its key.
+    /// The key.
     pub key: &'static Key,
     /// The value.
     pub value: Value,
-    /// Where it came from.
+    /// The origin of the value.
     pub origin: Origin,
-    /// The layer it came from; 0 for a default, higher for what wins over more.
+    /// The layer of the value; 0 for a default, and higher for layers that override it.
     pub layer: usize,
 }
 
-/// The keys that a machine file may have.
+/// Returns the keys that a machine file may have.
 pub fn schema() -> Schema {
     let keys = FILE_KEYS.iter().map(|(key, _)| *key).chain(keys::all().map(|key| key.path)).collect();
     Schema { keys, foreign: vec!["run"], nested: Some((kind_keys::TABLE, Box::new(kind_keys::schema()))) }
 }
 
-/// Resolves `layers`, the first the weakest. `at` is where missing keys are missed.
-pub fn resolve(layers: Vec<Entry>, at: &Place, problems: &mut Vec<Problem>) -> (Machine, Vec<Setting>) {
+/// Resolves `layers`, the lowest layer first. Missing keys are reported at `at`.
+pub fn resolve(layers: Vec<Entry>, at: &SourceSpan, problems: &mut Vec<Problem>) -> (Machine, Vec<Setting>) {
     let mut given: FxHashMap<String, Entry> = FxHashMap::default();
     for entry in layers {
         given.insert(entry.path.clone(), entry);
@@ -54,19 +57,19 @@ pub fn resolve(layers: Vec<Entry>, at: &Place, problems: &mut Vec<Problem>) -> (
     let mut missing: Vec<&'static Key> = Vec::new();
     let mut wrong: Vec<Problem> = Vec::new();
     for key in keys::all() {
-        if key.conditions().any(|(flag, wanted)| !flag_is(&settings, flag, wanted)) {
+        if key.conditions().any(|(flag, wanted)| !is_flag_set(&settings, flag, wanted)) {
             if let Some(entry) = given.get(key.path) {
-                wrong.extend(meaningless(key, entry, &settings));
+                wrong.extend(unread_value_problem(key, entry, &settings));
             }
             continue;
         }
         let (value, origin, layer) = match (given.get(key.path), key.default) {
             (Some(entry), _) => match key.kind.read(&entry.raw) {
-                Ok(value) => (value, Origin::Given(entry.place.clone()), 1_usize.saturating_add(entry.layer)),
+                Ok(value) => (value, Origin::Given(entry.location.clone()), 1_usize.saturating_add(entry.layer)),
                 Err(mismatch) => {
                     let message = format!("`{}` is {}, expected {}", key.path, entry.shown, mismatch.expected);
                     let help = format!("`{}`: {}", key.name(), key.doc);
-                    wrong.push(Problem::at(&entry.place, message).help_if(mismatch.hint).help(help));
+                    wrong.push(Problem::at(&entry.location, message).help_if(mismatch.hint).help(help));
                     continue;
                 }
             },
@@ -84,21 +87,21 @@ pub fn resolve(layers: Vec<Entry>, at: &Place, problems: &mut Vec<Problem>) -> (
     (machine, settings)
 }
 
-/// The value of a default. A test checks that every default fits the kind of its key.
+/// Parses a default value. A test checks that every default fits the kind of its key.
 fn read_default(key: &Key, default: &str) -> Value {
     let raw = raw_of_text(&format!("default = {default}"));
     key.kind.read(&raw).unwrap_or_else(|_| panic!("the default of {} does not fit its kind", key.path))
 }
 
-fn flag_is(settings: &[Setting], flag: &str, wanted: bool) -> bool {
+fn is_flag_set(settings: &[Setting], flag: &str, wanted: bool) -> bool {
     settings.iter().any(|setting| setting.key.path == flag && setting.value.is_set()) == wanted
 }
 
-/// The problem with a value whose key is not read. Values of lower layers are ignored, so that a machine
-/// that extends another and makes other choices does not have to remove them.
-fn meaningless(key: &'static Key, entry: &Entry, settings: &[Setting]) -> Option<Problem> {
-    let refused = key.refused?;
-    // The choices that leave the key out, and those that they hang on in turn.
+/// Returns the problem of a value whose key is not read. Values of lower layers are ignored, so that a machine that extends another one and
+/// makes other choices does not have to remove them.
+fn unread_value_problem(key: &'static Key, entry: &Entry, settings: &[Setting]) -> Option<Problem> {
+    let rejection = key.rejection?;
+    // The choices that disable the key, and the choices on which they depend in turn.
     let mut names: Vec<&str> = key.conditions().map(|(flag, _)| flag).collect();
     let mut choices: Vec<&Setting> = Vec::new();
     while let Some(name) = names.pop() {
@@ -108,13 +111,13 @@ fn meaningless(key: &'static Key, entry: &Entry, settings: &[Setting]) -> Option
     }
     let decided = choices.iter().map(|choice| choice.layer).max().unwrap_or(0);
     let layer = 1_usize.saturating_add(entry.layer);
-    if layer < decided || layer == decided && refused.same_layer {
+    if layer < decided || layer == decided && rejection.same_layer {
         return None;
     }
-    let mut problem = Problem::at(&entry.place, format!("`{}` means nothing to this machine", key.path)).help(refused.help);
+    let mut problem = Problem::at(&entry.location, format!("`{}` is not read for this machine", key.path)).help(rejection.help);
     for choice in choices {
         let origin = match &choice.origin {
-            Origin::Given(place) => format!("comes from {place}"),
+            Origin::Given(location) => format!("comes from {location}"),
             Origin::Default => "is the default".to_owned(),
         };
         problem.notes.push(format!("`{}` = {} {origin}", choice.key.path, choice.key.kind.write(&choice.value)));
@@ -122,8 +125,8 @@ fn meaningless(key: &'static Key, entry: &Entry, settings: &[Setting]) -> Option
     Some(problem)
 }
 
-/// One problem per table, so that an almost empty file does not fill the screen.
-fn report_missing(missing: &[&'static Key], at: &Place, problems: &mut Vec<Problem>) {
+/// One problem is reported per table, so that the output stays short for an almost empty file.
+fn report_missing(missing: &[&'static Key], at: &SourceSpan, problems: &mut Vec<Problem>) {
     for group in missing.chunk_by(|a, b| a.table() == b.table()) {
         let problem = match group {
             [key] => Problem::at(at, format!("missing key `{}`", key.path)).help(format!(
@@ -135,8 +138,8 @@ fn report_missing(missing: &[&'static Key], at: &Place, problems: &mut Vec<Probl
             keys => {
                 let names: Vec<&str> = keys.iter().map(|key| key.name()).collect();
                 let table = keys[0].table();
-                let place = if table.is_empty() { "at the top".to_owned() } else { format!("in [{table}]") };
-                Problem::at(at, format!("missing keys {place}: {}", names.join(", ")))
+                let location = if table.is_empty() { "at the top".to_owned() } else { format!("in [{table}]") };
+                Problem::at(at, format!("missing keys {location}: {}", names.join(", ")))
             }
         };
         problems.push(problem);
@@ -144,6 +147,6 @@ fn report_missing(missing: &[&'static Key], at: &Place, problems: &mut Vec<Probl
     if !missing.is_empty()
         && let Some(last) = problems.last_mut()
     {
-        last.help.push("extends = \"v100\" takes what is not given from another machine".to_owned());
+        last.help.push("extends = \"v100\" takes missing values from another machine".to_owned());
     }
 }

@@ -1,8 +1,8 @@
-//! The links of a system and the way from each node to each GPU: shortest paths, the same for every run.
+//! Routing between the nodes of a system: the links, and the deterministic shortest paths from each node to each GPU.
 //!
-//! In: the system. Out: its nodes, a directed link for each direction of each link, and for each node and GPU the links that a packet may
-//! take next. All of these lead to one node, the first in the order of nodes that is closest; packets spread over parallel links by their
-//! address. Where GPUs do not forward, no path passes through one.
+//! Input: the system. Output: its nodes, a directed link for each direction of each link, and, for each node and GPU, the links that a
+//! packet may take next. All of these links lead to the same node: the first node, in node order, that is closest to the GPU. Packets
+//! spread over parallel links by their address. If GPUs do not forward packets, no path passes through a GPU.
 
 use std::collections::VecDeque;
 
@@ -12,32 +12,32 @@ use crate::MachineError;
 /// A link in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lane {
-    /// The node that sends, by its number.
+    /// The number of the sending node.
     pub from: usize,
-    /// The node that receives.
+    /// The number of the receiving node.
     pub to: usize,
-    /// Whether it is one of the links to hosts.
+    /// `true` for a link to a host.
     pub host: bool,
 }
 
-/// The nodes and links of a system, and the ways through them.
+/// The nodes and links of a system, and the paths between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routes {
-    /// GPUs by their numbers, then switches and hosts.
+    /// GPUs in the order of their numbers, then switches and hosts.
     pub nodes: Vec<Node>,
     /// All links, in both directions.
     pub lanes: Vec<Lane>,
-    /// For each node, and for each GPU: the links that lead there; empty at the GPU itself.
-    ways: Vec<Vec<Vec<u16>>>,
-    /// Links of the longest path between two GPUs.
-    pub longest: u32,
+    /// For each node and each GPU, the links towards the GPU; empty at the GPU itself.
+    next_links: Vec<Vec<Vec<u16>>>,
+    /// Number of links on the longest path between two GPUs.
+    pub max_path_links: u32,
 }
 
 impl Routes {
-    /// The ways through a system.
+    /// Computes the paths through a system.
     ///
     /// # Errors
-    /// When a link ends at a GPU that is not there or at its own beginning, or GPUs have no path between them; a message for the user.
+    /// A link ends at a GPU that does not exist or connects a node to itself, or there is no path between two GPUs; a message for the user.
     pub fn of(system: &System) -> Result<Self, MachineError> {
         let gpus = system.gpus as usize;
         let sets = [(&system.peer, false), (&system.host, true)];
@@ -61,41 +61,41 @@ impl Routes {
                 lanes.push(Lane { from: b, to: a, host: *host });
             }
         }
-        let mut routes = Self { ways: vec![vec![Vec::new(); gpus]; nodes.len()], nodes, lanes, longest: 0 };
+        let mut routes = Self { next_links: vec![vec![Vec::new(); gpus]; nodes.len()], nodes, lanes, max_path_links: 0 };
         for gpu in 0..gpus {
-            routes.lead_to(gpu, gpus, system.forward)?;
+            routes.compute_paths_to(gpu, gpus, system.forward)?;
         }
         Ok(routes)
     }
 
-    /// The links that lead from a node towards a GPU.
-    pub fn ways(&self, node: usize, gpu: usize) -> &[u16] {
-        &self.ways[node][gpu]
+    /// Returns the links that lead from a node towards a GPU.
+    pub fn next_links(&self, node: usize, gpu: usize) -> &[u16] {
+        &self.next_links[node][gpu]
     }
 
-    /// The links of the path from one GPU to another, the first of parallel ones.
+    /// Returns the links of the path from one GPU to another, the first of parallel links.
     pub fn path(&self, from: usize, to: usize) -> Vec<u16> {
         let mut path = Vec::new();
         let mut node = from;
-        while let Some(&lane) = self.ways(node, to).first() {
+        while let Some(&lane) = self.next_links(node, to).first() {
             path.push(lane);
             node = self.lanes[usize::from(lane)].to;
         }
         path
     }
 
-    /// The links of one kind, as the machine describes them.
+    /// Returns the parameters of a link's kind.
     pub fn set<'a>(&self, system: &'a System, lane: usize) -> &'a LinkSet {
         if self.lanes[lane].host { &system.host } else { &system.peer }
     }
 
-    /// The ways from all nodes to one GPU, by breadth first from there.
-    fn lead_to(&mut self, gpu: usize, gpus: usize, forward: bool) -> Result<(), String> {
+    /// Computes the paths from all nodes to one GPU by a breadth-first search from the GPU.
+    fn compute_paths_to(&mut self, gpu: usize, gpus: usize, forward: bool) -> Result<(), String> {
         let mut distance = vec![u32::MAX; self.nodes.len()];
         distance[gpu] = 0;
         let mut reached = VecDeque::from([gpu]);
         while let Some(node) = reached.pop_front() {
-            // A GPU on the way passes packets on only where GPUs forward.
+            // An intermediate GPU forwards packets only if `forward` is set.
             if node < gpus && node != gpu && !forward {
                 continue;
             }
@@ -124,9 +124,9 @@ impl Routes {
             };
             let next = self.lanes.iter().filter(|lane| closer(lane)).map(|lane| lane.to).min();
             let lanes = (0..).zip(&self.lanes).filter(|(_, lane)| closer(lane) && Some(lane.to) == next);
-            self.ways[node][gpu] = lanes.map(|(number, _)| number).collect();
+            self.next_links[node][gpu] = lanes.map(|(number, _)| number).collect();
             if node < gpus {
-                self.longest = self.longest.max(distance[node]);
+                self.max_path_links = self.max_path_links.max(distance[node]);
             }
         }
         Ok(())
@@ -144,21 +144,21 @@ fn check(wire: &Wire, gpus: u32) -> Result<(), String> {
             return Err(format!("the link \"{wire}\" ends at {end}, but the system has {gpus} GPUs, counted from 0"));
         }
         if let Node::Switch(number) | Node::Host(number) = end
-            && number >= MOST_SWITCHES
+            && number >= MAX_SWITCHES
         {
-            return Err(format!("the link \"{wire}\" ends at {end}, expected a number below {MOST_SWITCHES}"));
+            return Err(format!("the link \"{wire}\" ends at {end}, expected a number below {MAX_SWITCHES}"));
         }
     }
-    if wire.count == 0 || wire.count > MOST_PARALLEL {
-        return Err(format!("\"{wire}\" stands for {} links, expected 1 to {MOST_PARALLEL}", wire.count));
+    if wire.count == 0 || wire.count > MAX_PARALLEL_LINKS {
+        return Err(format!("\"{wire}\" stands for {} links, expected 1 to {MAX_PARALLEL_LINKS}", wire.count));
     }
     Ok(())
 }
 
-/// Most switches and most hosts.
-const MOST_SWITCHES: u32 = 64;
-/// Most parallel links of a line of the list.
-const MOST_PARALLEL: u32 = 64;
+/// Maximum number of switches and of hosts.
+const MAX_SWITCHES: u32 = 64;
+/// Maximum number of parallel links in one entry of the list.
+const MAX_PARALLEL_LINKS: u32 = 64;
 
 #[cfg(test)]
 mod tests {
@@ -172,18 +172,18 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_shortest_and_pass_through_gpus_only_where_these_forward() {
+    fn paths_are_shortest_and_pass_only_through_forwarding_gpus() {
         let line = ["gpu0-gpu1 x2", "gpu1-gpu2"];
         let routes = Routes::of(&system(3, &line, true)).unwrap();
-        assert_eq!((routes.ways(0, 2), routes.path(2, 0), routes.longest), (&[0, 2][..], vec![5, 1], 2));
+        assert_eq!((routes.next_links(0, 2), routes.path(2, 0), routes.max_path_links), (&[0, 2][..], vec![5, 1], 2));
         let error = Routes::of(&system(3, &line, false)).unwrap_err().to_string();
         assert_eq!(error, "there is no path of links from gpu2 to gpu0 that passes through no other GPU");
         let switched = Routes::of(&system(3, &["gpu0-gpu1", "gpu0-switch0", "gpu1-switch0", "gpu2-switch0"], false)).unwrap();
-        assert_eq!((switched.path(0, 1), switched.path(0, 2), switched.longest), (vec![0], vec![2, 7], 2));
+        assert_eq!((switched.path(0, 1), switched.path(0, 2), switched.max_path_links), (vec![0], vec![2, 7], 2));
     }
 
     #[test]
-    fn links_to_nowhere_are_refused() {
+    fn links_to_missing_nodes_are_rejected() {
         let error = |wires: &[&str]| Routes::of(&system(2, wires, true)).unwrap_err().to_string();
         assert_eq!(error(&["gpu0-gpu0"]), "the link \"gpu0-gpu0\" leads from gpu0 to itself");
         assert_eq!(error(&["gpu0-gpu2"]), "the link \"gpu0-gpu2\" ends at gpu2, but the system has 2 GPUs, counted from 0");

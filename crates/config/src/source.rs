@@ -1,5 +1,5 @@
-//! The raw stage: a TOML text or a command-line override becomes a list of entries, each a dotted key with the value as
-//! typed and its place. Nothing is known about machines here; a [`Schema`] says which keys and tables exist.
+//! The first stage: a TOML text or a command-line override becomes a list of entries, each a dotted key with its raw value and source
+//! location. This stage knows only which keys and tables exist ([`Schema`]).
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -8,40 +8,40 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{ConfigErrors, Place, Problem, Source};
+use super::error::{ConfigErrors, Problem, Source, SourceSpan};
 use super::nearest::nearest_key;
 use super::value::Raw;
 
-/// How the message of a syntax error begins.
+/// The beginning of the message of a syntax error.
 pub const NOT_TOML: &str = "not valid TOML";
 
-/// A key with its value as typed.
+/// A key with its raw value.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The whole dotted key.
+    /// The full dotted key.
     pub path: String,
-    /// The value as typed.
+    /// The raw value.
     pub raw: Raw,
-    /// The value as typed, for messages.
+    /// The text of the value, for messages.
     pub shown: String,
-    /// Where the value is.
-    pub place: Place,
-    /// Which layer it belongs to; a higher one wins.
+    /// The source location of the value.
+    pub location: SourceSpan,
+    /// The layer; a higher layer overrides a lower one.
     pub layer: usize,
 }
 
-/// Which keys a text may have.
+/// The keys that a text may have.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    /// The whole dotted keys, in the order of the reference.
+    /// The full dotted keys, in the order of the reference.
     pub keys: Vec<&'static str>,
-    /// Top-level keys and tables of other readers of the same file, which are ignored.
+    /// Top-level keys and tables for other readers of the same file, which are ignored.
     pub foreign: Vec<&'static str>,
-    /// A table of tables, each with a name of its own, and the keys of each of these.
+    /// A table of named tables, and the keys of each named table.
     pub nested: Option<(&'static str, Box<Schema>)>,
 }
 
-/// A setting from the command line, `gpu.sms=56`.
+/// A setting from the command line, such as `gpu.sms=56`.
 #[derive(Clone, Debug)]
 pub struct Override {
     key: String,
@@ -49,12 +49,12 @@ pub struct Override {
 }
 
 impl Override {
-    /// Sets `key` to `value`; quotes around texts may be left out.
+    /// Creates an override of `key` by `value`; quotes around strings may be omitted.
     pub fn new(key: impl Into<String>, value: impl Into<String>) -> Self {
         Self { key: key.into(), value: value.into() }
     }
 
-    /// The dotted key.
+    /// Returns the dotted key.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -68,15 +68,15 @@ impl FromStr for Override {
             Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => Ok(Self::new(key.trim(), value.trim())),
             _ => {
                 let source = Source::command_line(format!("--set {text}"));
-                let place = Place { span: 6..source.text.len().max(7), source };
-                Err(Problem::at(&place, format!("`{text}` is not a setting")).help("write KEY=VALUE, such as --set gpu.sms=56").into())
+                let location = SourceSpan { span: 6..source.text.len().max(7), source };
+                Err(Problem::at(&location, format!("`{text}` is not a setting")).help("write KEY=VALUE, such as --set gpu.sms=56").into())
             }
         }
     }
 }
 
 impl Schema {
-    /// The keys of a table, then its tables as `name.*`.
+    /// Returns the keys of a table, then its subtables as `name.*`.
     fn keys_of(&self, table: &str) -> Vec<String> {
         let mut keys: Vec<String> = Vec::new();
         let mut tables: Vec<String> = Vec::new();
@@ -92,7 +92,7 @@ impl Schema {
         keys
     }
 
-    /// The keys of the nested table that `path` lies in, and what follows that table's name: nothing for a nested table itself.
+    /// Returns the schema of the nested table that contains `path`, and the key within that table; no key for the nested table itself.
     fn nested<'a>(&self, path: &'a str) -> Option<(&Self, Option<&'a str>)> {
         let (table, schema) = self.nested.as_ref()?;
         let inside = path.strip_prefix(table)?;
@@ -112,12 +112,12 @@ impl Schema {
         self.keys.iter().filter_map(|key| key.rsplit_once('.').map(|(table, _)| table))
     }
 
-    /// What is wrong with using `path` as a key, if anything.
-    fn unknown(&self, path: &str, place: &Place) -> Option<Problem> {
+    /// Returns the problem if `path` is not a key.
+    fn unknown(&self, path: &str, location: &SourceSpan) -> Option<Problem> {
         match self.nested(path) {
-            Some((schema, Some(key))) => return schema.unknown(key, place),
+            Some((schema, Some(key))) => return schema.unknown(key, location),
             Some((schema, None)) => {
-                let problem = Problem::at(place, format!("`{path}` is a table of keys, not a value"));
+                let problem = Problem::at(location, format!("`{path}` is a table of keys, not a value"));
                 return Some(problem.help(format!("its keys: {}", schema.keys_of("").join(", "))));
             }
             None => {}
@@ -126,7 +126,7 @@ impl Schema {
             return None;
         }
         if self.is_table(path) {
-            let problem = Problem::at(place, format!("`{path}` is a table of keys, not a value"));
+            let problem = Problem::at(location, format!("`{path}` is a table of keys, not a value"));
             return Some(problem.help(format!("its keys: {}", self.keys_of(path).join(", "))));
         }
         let table = path.rsplit_once('.').map_or("", |(table, _)| table);
@@ -139,16 +139,16 @@ impl Schema {
             let of = if table.is_empty() { "at the top".to_owned() } else { format!("of [{table}]") };
             help += &format!("known keys {of}: {}", known.join(", "));
         }
-        Some(Problem::at(place, format!("unknown key `{path}`")).help_if((!help.is_empty()).then(|| help.trim_end().to_owned())))
+        Some(Problem::at(location, format!("unknown key `{path}`")).help_if((!help.is_empty()).then(|| help.trim_end().to_owned())))
     }
 }
 
-/// Reads a whole text. Entries with unknown keys are left out and reported, as is everything that is not TOML.
+/// Parses a whole text. Entries with unknown keys are omitted and reported, and so are syntax errors.
 pub fn parse(source: &Arc<Source>, schema: &Schema, problems: &mut Vec<Problem>) -> Vec<Entry> {
     let (table, errors) = DeTable::parse_recoverable(&source.text);
-    let at = |span: Range<usize>| Place { source: Arc::clone(source), span };
+    let at = |span: Range<usize>| SourceSpan { source: Arc::clone(source), span };
     if !errors.is_empty() {
-        // What a broken text means is a guess, so that only its syntax is reported.
+        // The keys of an invalid text would be guesses, so only syntax errors are reported.
         problems.extend(errors.iter().map(|error| {
             let span = error.span().unwrap_or(0..0);
             Problem::at(&at(span.start..span.end.max(span.start + 1)), format!("{NOT_TOML}: {}", error.message()))
@@ -160,18 +160,18 @@ pub fn parse(source: &Arc<Source>, schema: &Schema, problems: &mut Vec<Problem>)
     entries
 }
 
-/// Reads one override of the command line.
+/// Parses one override of the command line.
 pub fn parse_override(setting: &Override, schema: &Schema, problems: &mut Vec<Problem>) -> Option<Entry> {
     let source = Source::command_line(format!("--set {}={}", setting.key, setting.value));
     let key_end = 6 + setting.key.len();
-    let place = Place { source: Arc::clone(&source), span: key_end + 1..source.text.len() };
-    if let Some(problem) = schema.unknown(&setting.key, &Place { source, span: 6..key_end }) {
+    let location = SourceSpan { source: Arc::clone(&source), span: key_end + 1..source.text.len() };
+    if let Some(problem) = schema.unknown(&setting.key, &SourceSpan { source, span: 6..key_end }) {
         problems.push(problem);
         return None;
     }
-    // A shell strips quotes, so that what is not a TOML value is a text.
+    // A shell strips quotes, so a value that is not TOML is taken as a string.
     let raw = DeValue::parse(&setting.value).map_or_else(|_| Raw::Text(setting.value.clone()), |value| raw(value.get_ref()));
-    Some(Entry { path: setting.key.clone(), raw, shown: setting.value.clone(), place, layer: usize::MAX })
+    Some(Entry { path: setting.key.clone(), raw, shown: setting.value.clone(), location, layer: usize::MAX })
 }
 
 struct Flatten<'a> {
@@ -184,15 +184,15 @@ struct Flatten<'a> {
 fn flatten(prefix: &str, table: &DeTable<'_>, into: &mut Flatten<'_>) {
     for (key, value) in table.iter() {
         let path = if prefix.is_empty() { key.get_ref().to_string() } else { format!("{prefix}.{}", key.get_ref()) };
-        let key_place = Place { source: Arc::clone(into.source), span: key.span() };
+        let key_location = SourceSpan { source: Arc::clone(into.source), span: key.span() };
         match value.get_ref() {
             _ if prefix.is_empty() && into.schema.foreign.contains(&path.as_str()) => {}
             DeValue::Table(inner) if into.schema.is_table(&path) => flatten(&path, inner, into),
             DeValue::Table(_) if !into.schema.keys.contains(&path.as_str()) => {
                 let near = nearest_key(&path, into.schema.tables()).map(|near| format!("did you mean [{near}]?"));
-                into.problems.push(Problem::at(&key_place, format!("unknown table [{path}]")).help_if(near));
+                into.problems.push(Problem::at(&key_location, format!("unknown table [{path}]")).help_if(near));
             }
-            _ => match into.schema.unknown(&path, &key_place) {
+            _ => match into.schema.unknown(&path, &key_location) {
                 Some(problem) => into.problems.push(problem),
                 None => into.entries.push(entry(path, value, into.source)),
             },
@@ -203,7 +203,7 @@ fn flatten(prefix: &str, table: &DeTable<'_>, into: &mut Flatten<'_>) {
 fn entry(path: String, value: &Spanned<DeValue<'_>>, source: &Arc<Source>) -> Entry {
     let span = value.span();
     let shown = source.text.get(span.clone()).unwrap_or("").to_owned();
-    Entry { path, raw: raw(value.get_ref()), shown, place: Place { source: Arc::clone(source), span }, layer: 0 }
+    Entry { path, raw: raw(value.get_ref()), shown, location: SourceSpan { source: Arc::clone(source), span }, layer: 0 }
 }
 
 fn raw(value: &DeValue<'_>) -> Raw {
@@ -221,7 +221,7 @@ fn raw(value: &DeValue<'_>) -> Raw {
     }
 }
 
-/// The value of a text with one key, which must be valid TOML; for defaults and tests.
+/// Returns the value of a valid TOML text with one key; for defaults and tests.
 pub fn raw_of_text(text: &str) -> Raw {
     let table = DeTable::parse(text).unwrap_or_else(|error| panic!("`{text}` is not TOML: {error}"));
     let (_, value) = table.get_ref().iter().next().unwrap_or_else(|| panic!("`{text}` has no key"));
@@ -237,12 +237,12 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_found_with_its_place() {
+    fn every_key_is_found_with_its_location() {
         let source = Source::file("a.toml", "name = \"x\"\n[gpu]\nsms = 0x10\nsm = { warps = 4 }\n[run]\nthreads = 1\n");
         let mut problems = Vec::new();
         let entries = parse(&source, &schema(), &mut problems);
         assert_eq!(problems, []);
-        let seen: Vec<_> = entries.iter().map(|e| (e.path.as_str(), &e.raw, e.place.line())).collect();
+        let seen: Vec<_> = entries.iter().map(|e| (e.path.as_str(), &e.raw, e.location.line())).collect();
         let number = |n: &str| Raw::Number(n.to_owned());
         assert_eq!(seen, [("name", &Raw::Text("x".to_owned()), 1), ("gpu.sms", &number("16"), 3), ("gpu.sm.warps", &number("4"), 4)]);
     }

@@ -1,25 +1,25 @@
-//! A system of several GPUs: what it is made of, and the links between its nodes as text.
+//! Parameters of a system of several GPUs, and the text form of its links.
 //!
-//! A *node* is a GPU, a switch or a host; `"gpu0-gpu1 x2"` is two links between two of them.
+//! A *node* is a GPU, a switch or a host; `"gpu0-gpu1 x2"` denotes two links between two nodes.
 
-pub use super::choices::{Launch, LinkTopology, Placing};
+pub use super::choices::{Launch, LinkTopology, PagePlacement};
 
-/// The system of a machine of several GPUs.
+/// The system of a machine with several GPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct System {
-    /// GPUs of the system, of the kind that the rest of the machine describes unless they are among the machine's `kinds`.
+    /// Number of GPUs. A GPU is described by the rest of the machine unless it belongs to one of the machine's `kinds`.
     pub gpus: u32,
-    /// Boards with constant power of their own; 0 is one for each GPU.
+    /// Number of boards, each with its constant power; 0 for one board per GPU.
     pub boards: u32,
-    /// Which GPU's memory holds an address.
-    pub memory: Placing,
-    /// Bytes of a page.
+    /// The policy that assigns addresses to the memories of GPUs.
+    pub memory: PagePlacement,
+    /// Page size in bytes.
     pub page_bytes: u32,
-    /// On which GPUs the CTAs of a kernel run.
+    /// The distribution of a kernel's CTAs over GPUs.
     pub launch: Launch,
-    /// Whether packets may pass through a GPU on their way between two others.
+    /// `true` if a GPU may forward packets between two other GPUs.
     pub forward: bool,
-    /// The end of the links in each GPU.
+    /// The hub of each GPU, at which the links end.
     pub hub: Hub,
     /// Links between GPUs.
     pub peer: LinkSet,
@@ -27,45 +27,45 @@ pub struct System {
     pub host: LinkSet,
 }
 
-/// The end of the links in a GPU.
+/// The hub of a GPU, at which the links end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hub {
-    /// Ports at each network; each takes and gives a packet per cycle.
+    /// Ports at each network; a port sends and receives one packet per cycle.
     pub ports: u32,
     /// Cycles (noc clock) from a network to the hub.
     pub latency: u64,
-    /// Requests of other GPUs that wait for answers of this one's memory.
+    /// Maximum number of outstanding requests of other GPUs to this GPU's memory.
     pub pending: u32,
-    /// Lines that its copy engine has under way.
+    /// Maximum number of lines in flight of the copy engine.
     pub copy_lines: u32,
-    /// Cycles (noc clock) until the table of pages has given a new page to a GPU.
+    /// Cycles (noc clock) to assign a new page to a GPU in the page table.
     pub fault_latency: u64,
 }
 
 /// Links of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkSet {
-    /// Which nodes they connect.
+    /// The pairs of nodes that the links connect.
     pub topology: LinkTopology,
-    /// Links between two nodes that the topology connects.
+    /// Number of parallel links between two connected nodes.
     pub count: u32,
-    /// GPUs of a row of a mesh.
+    /// GPUs per row of a mesh.
     pub columns: u32,
-    /// What a list of links connects.
+    /// The links of the topology `list`.
     pub wires: Vec<Wire>,
-    /// Megabytes (10^6 bytes) per second of a link, in each direction.
+    /// Bandwidth of a link in each direction, in megabytes (10^6 bytes) per second.
     pub bandwidth: u32,
-    /// Nanoseconds that a packet takes from the end of its sending to the hub or switch at the far end.
+    /// Latency in nanoseconds from the end of a packet's transmission to its arrival at the hub or switch at the far end.
     pub latency: u32,
-    /// Bytes of a packet beyond its data.
+    /// Size of a packet's header in bytes.
     pub header_bytes: u32,
-    /// Packets that the buffer of a virtual channel holds at the far end.
+    /// Buffer depth of a virtual channel at the far end, in packets.
     pub buffer: u32,
-    /// Femtojoules of a bit that crosses a link. Changes nothing that is simulated.
+    /// Energy per bit that crosses a link, in femtojoules. It has no effect on the simulation.
     pub energy: u32,
 }
 
-/// What links connect.
+/// A node that links connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Node {
     /// A GPU.
@@ -97,14 +97,14 @@ impl std::fmt::Display for Node {
     }
 }
 
-/// Links between two nodes.
+/// Parallel links between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// One end.
+    /// The first node.
     pub a: Node,
-    /// The other.
+    /// The second node.
     pub b: Node,
-    /// How many there are.
+    /// Number of parallel links.
     pub count: u32,
 }
 
@@ -115,7 +115,7 @@ impl std::fmt::Display for Wire {
     }
 }
 
-/// Reads links as text, such as "gpu0-gpu1 x2".
+/// Parses links such as "gpu0-gpu1 x2".
 pub(super) fn read(text: &str) -> Option<Wire> {
     let (ends, count) = match text.trim().split_once(" x") {
         Some((ends, count)) => (ends.trim(), count.trim().parse().ok()?),
@@ -132,7 +132,7 @@ pub(super) fn write(wires: &[Wire]) -> String {
 }
 
 impl LinkSet {
-    /// The links that the topology makes of so many GPUs, in the order of their numbers.
+    /// Returns the links of the topology for `gpus` GPUs, in the order of their numbers.
     pub fn wires(&self, gpus: u32) -> Vec<Wire> {
         let count = self.count.max(1);
         let pair = |a: u32, b: u32| Wire { a: Node::Gpu(a), b: Node::Gpu(b), count };
@@ -140,7 +140,7 @@ impl LinkSet {
             LinkTopology::None => Vec::new(),
             LinkTopology::List => self.wires.clone(),
             LinkTopology::Pairs => (0..gpus).flat_map(|a| (a + 1..gpus).map(move |b| (a, b))).map(|(a, b)| pair(a, b)).collect(),
-            // Two GPUs are one pair, not two.
+            // A ring of two GPUs has one pair, not two.
             LinkTopology::Ring if gpus == 2 => vec![pair(0, 1)],
             LinkTopology::Ring => (0..gpus).map(|gpu| pair(gpu, (gpu + 1) % gpus)).collect(),
             LinkTopology::Mesh => self.mesh(gpus, &pair),
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back_and_nonsense_is_refused() {
+    fn written_text_is_read_back_and_invalid_text_is_rejected() {
         let wires: Vec<Wire> = ["gpu0 - gpu1 x2", "gpu1-switch0", "switch0-host1"].iter().map(|text| read(text).unwrap()).collect();
         assert_eq!(write(&wires), "[\"gpu0-gpu1 x2\", \"gpu1-switch0\", \"switch0-host1\"]");
         for text in ["", "gpu0", "gpu0-", "gpu0-cpu1", "gpu0-gpu1 2", "gpu-gpu1", "gpu0-gpu1 xx"] {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn topologies_connect_what_they_say() {
+    fn topologies_connect_the_expected_nodes() {
         let wires = |topology, gpus| LinkSet { topology, count: 1, columns: 2, ..LinkSet::default() }.wires(gpus);
         let text = |topology, gpus| wires(topology, gpus).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         assert_eq!(text(LinkTopology::Pairs, 3), "gpu0-gpu1 gpu0-gpu2 gpu1-gpu2");

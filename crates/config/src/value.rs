@@ -1,4 +1,4 @@
-//! From a value as typed to a value as meant: the kinds of value that keys take, how each is read, and how it is written.
+//! Conversion of raw values to typed values: the kinds of value that keys take, and the reading and writing of each kind.
 
 use std::ops::RangeInclusive;
 
@@ -6,41 +6,41 @@ use warpshard_base::Frequency;
 
 pub use super::choices::Choice;
 use super::layout::Layout;
+use super::mesh_nodes::{self, Seat};
 use super::quantity::{self, Bytes, QuantityError};
-use super::seat::{self, Seat};
 use super::system::{self, Wire};
 
-/// A value as typed, before anything is known about its key.
+/// A raw value, before its key is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Raw {
     /// A string, without its quotes.
     Text(String),
-    /// A number, as written.
+    /// A number as written.
     Number(String),
     /// `true` or `false`.
     Flag(bool),
     /// An array.
     List(Vec<Raw>),
-    /// Something that no key takes: "a table", "a date".
+    /// A value of a type that no key takes: "a table", "a date".
     Other(&'static str),
 }
 
-/// What a key takes.
+/// The kind of value that a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Any text.
+    /// Any string.
     Text,
     /// `true` or `false`.
     Flag,
-    /// A whole number from the first to the second.
+    /// A whole number in the given range.
     Count(u64, u64),
-    /// A span in cycles of the named clock, from the first number to the second.
+    /// A duration in cycles of the named clock, in the given range.
     Cycles(&'static str, u64, u64),
-    /// A size in bytes, from the first number to the second.
+    /// A size in bytes, in the given range.
     Bytes(u64, u64),
-    /// Sizes, in a list.
+    /// A list of sizes.
     Sizes,
-    /// Whole numbers, in a list.
+    /// A list of whole numbers.
     Numbers,
     /// A clock frequency.
     Frequency,
@@ -48,41 +48,41 @@ pub enum Kind {
     Voltage,
     /// A percentage.
     Percent,
-    /// One word of these.
+    /// One of the given words.
     Choice(&'static [Choice]),
     /// An address layout.
     Layout,
-    /// What sits at each router of a mesh.
+    /// The nodes at each router of a mesh.
     Nodes,
     /// Links between the nodes of a system.
     Wires,
 }
 
-/// A value as meant.
+/// A typed value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A text.
+    /// A string.
     Text(String),
     /// A flag.
     Flag(bool),
-    /// A count, cycles, bytes, kilohertz, millivolts or a percentage, by the key's kind.
+    /// A count, or a number of cycles, bytes, kilohertz, millivolts or percent, by the key's kind.
     Number(u64),
-    /// Sizes in bytes.
+    /// A list of sizes in bytes.
     Sizes(Vec<u64>),
-    /// Whole numbers.
+    /// A list of whole numbers.
     Numbers(Vec<u64>),
-    /// Which of the key's choices.
+    /// The index of the choice.
     Choice(usize),
     /// An address layout.
     Layout(Layout),
-    /// What sits at each router of a mesh.
+    /// The nodes at each router of a mesh.
     Nodes(Vec<Vec<Seat>>),
     /// Links between the nodes of a system.
     Wires(Vec<Wire>),
 }
 
 impl Value {
-    /// Whether keys that depend on this value are read: a flag that is true, a number above 0, any choice but the first.
+    /// Returns `true` if keys that depend on this value are read: for a true flag, a number above 0, or any choice but the first.
     pub fn is_set(&self) -> bool {
         match self {
             Self::Flag(flag) => *flag,
@@ -93,32 +93,32 @@ impl Value {
     }
 }
 
-/// Why a value does not fit its key.
+/// The error for a value that does not fit its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What the key takes, with an example.
+    /// The expected form, with an example.
     pub expected: String,
-    /// What the writer probably meant.
+    /// A suggested correction.
     pub hint: Option<String>,
 }
 
-/// The range of clock frequencies in kilohertz. Within it the period of one clock is at most a thousand periods of another, and a
-/// run of 64 bits of base ticks lasts for more than 10^10 cycles.
+/// Range of clock frequencies in kilohertz. In this range the period of one clock is at most a thousand periods of another, and 64 bits of
+/// base ticks last for more than 10^10 cycles.
 const FREQUENCIES: RangeInclusive<u64> = 10_000..=10_000_000;
 /// The largest size in a list, in bytes.
-const LARGEST_LISTED: u64 = 1 << 24;
+const MAX_LISTED_BYTES: u64 = 1 << 24;
 
 impl Kind {
-    /// What a value of this kind looks like, for messages and the key reference.
+    /// Returns a description of the expected form, for messages and the key reference.
     pub fn describe(self) -> String {
         match self {
-            Self::Text => "a text".to_owned(),
+            Self::Text => "a string".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Count(low, u64::MAX) => format!("a whole number, at least {low}"),
             Self::Count(low, high) => format!("a whole number from {low} to {high}"),
             Self::Cycles(clock, low, high) => format!("cycles of the {clock} clock, from {low} to {high}"),
             Self::Bytes(low, high) => format!("a size from {} to {}", Bytes(low), Bytes(high)),
-            Self::Sizes => format!("a list of sizes up to {}, such as [\"0 B\", \"64 KiB\"]", Bytes(LARGEST_LISTED)),
+            Self::Sizes => format!("a list of sizes up to {}, such as [\"0 B\", \"64 KiB\"]", Bytes(MAX_LISTED_BYTES)),
             Self::Numbers => "a list of whole numbers, such as [0, 2, 1]".to_owned(),
             Self::Frequency => {
                 format!("a frequency from {} to {}, such as \"1132 MHz\"", Frequency(*FREQUENCIES.start()), Frequency(*FREQUENCIES.end()))
@@ -127,12 +127,12 @@ impl Kind {
             Self::Percent => "a percentage, such as \"25 %\"".to_owned(),
             Self::Choice(choices) => format!("one of {}", names(choices)),
             Self::Layout => "an address layout, such as \"RRRR.RBBBCCCB.CCCSSSSS\"".to_owned(),
-            Self::Nodes => "a text per router, such as [\"gpu0 gpu1\", \"cpu0\", \"mem0\", \"-\"] or, with cores dealt evenly, [\"gpu\", \"cpu\", \"mem\", \"-\"]".to_owned(),
+            Self::Nodes => "a string per router, such as [\"gpu0 gpu1\", \"cpu0\", \"mem0\", \"-\"] or, with cores distributed evenly, [\"gpu\", \"cpu\", \"mem\", \"-\"]".to_owned(),
             Self::Wires => "a list of links, such as [\"gpu0-gpu1 x2\", \"gpu1-switch0\"]; the nodes are gpuN, switchN and hostN".to_owned(),
         }
     }
 
-    /// Reads a value as typed.
+    /// Converts a raw value.
     pub fn read(self, raw: &Raw) -> Result<Value, Mismatch> {
         let fail = |hint| Err(Mismatch { expected: self.describe(), hint });
         match (self, raw) {
@@ -169,13 +169,13 @@ impl Kind {
                 Some(position) => Ok(Value::Choice(position)),
                 None => fail(super::nearest::nearest(text, choices.iter().map(|c| c.name)).map(|name| format!("did you mean \"{name}\"?"))),
             },
-            // A word may look like a number: a compute capability.
+            // A word may look like a number, such as a compute capability.
             (Self::Choice(choices), Raw::Number(text)) => match choices.iter().position(|choice| choice.name == text) {
                 Some(position) => Ok(Value::Choice(position)),
                 None => fail(None),
             },
             (Self::Nodes, Raw::List(list)) => {
-                let router = |raw: &Raw| if let Raw::Text(text) = raw { seat::read(text) } else { None };
+                let router = |raw: &Raw| if let Raw::Text(text) = raw { mesh_nodes::read(text) } else { None };
                 list.iter().map(router).collect::<Option<_>>().map_or_else(|| fail(None), |nodes| Ok(Value::Nodes(nodes)))
             }
             (Self::Wires, Raw::List(list)) => {
@@ -204,7 +204,7 @@ impl Kind {
                 format!("[{}]", sizes.join(", "))
             }
             (_, Value::Numbers(numbers)) => format!("{numbers:?}"),
-            (_, Value::Nodes(nodes)) => seat::write(nodes),
+            (_, Value::Nodes(nodes)) => mesh_nodes::write(nodes),
             (_, Value::Wires(wires)) => system::write(wires),
             (_, Value::Choice(position)) => panic!("choice {position} for a key without choices"),
         }
@@ -217,14 +217,14 @@ impl From<QuantityError> for Mismatch {
     }
 }
 
-/// The names of choices, quoted and listed.
+/// Returns the quoted names of the choices as a list.
 pub fn names(choices: &[Choice]) -> String {
     let names: Vec<String> = choices.iter().map(|choice| format!("\"{}\"", choice.name)).collect();
     names.join(", ")
 }
 
 fn size_in_list(raw: &Raw) -> Result<u64, Mismatch> {
-    match Kind::Bytes(0, LARGEST_LISTED).read(raw) {
+    match Kind::Bytes(0, MAX_LISTED_BYTES).read(raw) {
         Ok(Value::Number(bytes)) => Ok(bytes),
         Ok(_) => Err(Mismatch { expected: Kind::Sizes.describe(), hint: None }),
         Err(mismatch) => Err(Mismatch { expected: Kind::Sizes.describe(), hint: mismatch.hint }),
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_values_are_read_back() {
         const WORDS: &[Choice] = &[Choice { name: "a", doc: "" }, Choice { name: "b", doc: "" }];
         let cases = [
             (Kind::Text, Value::Text("a \"quoted\" text".to_owned())),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_outside_their_range_are_refused() {
+    fn numbers_out_of_range_are_rejected() {
         assert!(Kind::Count(1, 64).read(&Raw::Number("65".to_owned())).is_err());
         let refused = |kind: Kind, text: &str| kind.read(&Raw::Text(text.to_owned())).is_err();
         for number in ["0", "1000", "65537", "4294967296", "18446744073709551617"] {

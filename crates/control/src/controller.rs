@@ -1,4 +1,4 @@
-//! The trait that policies implement, and the conditions on a set of controllers.
+//! The trait of controllers (policies), and the compatibility check of a set of controllers.
 
 use std::iter;
 
@@ -9,76 +9,76 @@ use warpshard_state::State;
 
 use super::{DecisionSet, Facts, Knob, KnobSet, Observation, Trigger};
 
-/// A policy in a run: it gets an [`Observation`] whenever one of its triggers is due and returns decisions.
+/// A policy of a run: it receives an [`Observation`] when one of its triggers is due and returns decisions.
 ///
 /// # Contract
-/// *When it is called.* [`Controller::knobs`] once, before the run; [`Controller::triggers`] then and after every
-/// observation, so that a controller is called only for what it waits for.
-/// [`Controller::observe`] is called at cuts only, on one thread at a time, once per cut however many of its
-/// triggers are due there (its [`Controller::alarm`] too), and the controllers of a run in their configured order.
+/// *Calls.* [`Controller::knobs`] is called once before the run; [`Controller::triggers`] then and after every observation, so that a
+/// controller is called only for its present triggers. [`Controller::observe`] is called only at cuts, on one thread at a time, and once
+/// per cut even if several triggers and its [`Controller::alarm`] are due; the controllers of a run are called in their configured order.
 ///
-/// *What is true then.* Every unit has simulated all cycles before the cut and none from it on, and has settled its
-/// counters. The cut's cycle follows from the simulated machine alone: not from threads, epochs or the host's speed.
+/// *Preconditions.* Every unit has simulated all cycles before the cut and none from the cut on, and has settled its counters. The cycle of
+/// a cut depends only on the simulated machine, not on threads, epochs or the speed of the host.
 ///
-/// *What it may do.* Change its own state and fill `out`, with decisions on its own knobs. It may not read a clock, a file,
-/// the environment or a global, draw random numbers that are not seeded by its parameters, or iterate over a hash map:
-/// equal observations must give equal decisions.
+/// *Permitted actions.* A controller may change its state and fill `out` with decisions on its own knobs. It may not read a clock, a file,
+/// the environment or a global, draw random numbers that are not seeded by its parameters, or iterate over a hash map: equal observations
+/// must give equal decisions.
 ///
-/// *What holds afterwards.* Decisions take effect at the cut (plus the machine's `control.decision_latency`), before the
-/// first cycle simulated after it, and hold until the next decision on the same knob. An empty `out` changes nothing.
+/// *Effects.* Decisions take effect at the cut (plus the machine's `control.decision_latency`), before the first cycle simulated after it,
+/// and hold until the next decision on the same knob. An empty `out` changes nothing.
 ///
-/// *What is kept.* Its [`State`] is all that it has learned: a controller made with the same parameters and loaded decides as this one.
+/// *Saved state.* The [`State`] of a controller contains everything that it has learned: a controller with the same parameters and the same
+/// state makes the same decisions.
 pub trait Controller: State + Send {
-    /// The name under which the policy is registered, for timelines and messages.
+    /// Returns the name under which the policy is registered, for timelines and messages.
     fn name(&self) -> &str;
 
-    /// Whether it can control a run of these facts; asked before the run.
+    /// Checks before the run that the controller can control a run with these facts.
     ///
     /// # Errors
-    /// What does not suit its parameters, with what would.
-    fn suits(&self, facts: &Facts) -> Result<(), String> {
+    /// The facts that do not match its parameters, with the expected ones.
+    fn check_facts(&self, facts: &Facts) -> Result<(), String> {
         let _ = facts;
         Ok(())
     }
 
-    /// When it wants to be called.
+    /// Returns the conditions under which the controller is called.
     fn triggers(&self) -> Vec<Trigger>;
 
-    /// A cycle at which it wants to be called in addition to its triggers, as the end of a sample; read after every
-    /// observation. A cycle that has passed has no effect.
+    /// Returns a cycle at which the controller is called in addition to its triggers, such as the end of a sample; read after every
+    /// observation. A cycle in the past has no effect.
     fn alarm(&self) -> Option<Cycle> {
         None
     }
 
-    /// Whether the controller needs no more of the run; read after every observation. If so, the run ends with the next cycle, as
-    /// at a cycle limit.
+    /// Returns `true` if the controller does not need the rest of the run; read after every observation. The run then ends with the next
+    /// cycle, as at a cycle limit.
     fn is_over(&self) -> bool {
         false
     }
 
-    /// Whether it reads [`Observation::ctas`], which takes time to gather at each cut of the run; asked before every cut.
-    fn wants_ctas(&self) -> bool {
+    /// Returns `true` if the controller reads [`Observation::ctas`], which is expensive to gather at each cut; called before every cut.
+    fn reads_ctas(&self) -> bool {
         false
     }
 
-    /// The knobs that it turns. Each knob of a run belongs to one controller.
+    /// Returns the knobs that the controller sets. Each knob of a run belongs to one controller.
     fn knobs(&self) -> KnobSet;
 
-    /// Whether its state can be saved; a run with a controller whose state cannot makes no checkpoints.
+    /// Returns `true` if the controller's state can be saved; otherwise the run makes no checkpoints.
     fn can_be_saved(&self) -> bool {
         true
     }
 
-    /// Sees the machine and decides.
+    /// Reads the observation and makes decisions.
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet);
 }
 
-/// Why controllers cannot run, or not together.
+/// An error of a controller or a set of controllers.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ControlError {
-    /// Two controllers would overwrite each other's decisions.
-    #[error("controllers `{first}` and `{second}` both turn `{knob}`: leave one of them out")]
-    KnobTaken {
+    /// Two controllers set the same knob.
+    #[error("controllers `{first}` and `{second}` both set `{knob}`: remove one of them")]
+    KnobConflict {
         /// The earlier controller.
         first: String,
         /// The later controller.
@@ -86,23 +86,23 @@ pub enum ControlError {
         /// The knob.
         knob: Knob,
     },
-    /// Its parameters do not suit the machine or the workload.
+    /// The controller's parameters do not match the machine or the workload.
     #[error("controller `{name}`: {problem}")]
     Unsuited {
         /// The controller.
         name: String,
-        /// What does not suit, and what would.
+        /// The mismatch, with the expected values.
         problem: String,
     },
-    /// An interval without cycles never ends.
-    #[error("controller `{name}` asks for an interval of 0 cycles: 1 is the shortest")]
+    /// A controller requests an interval of 0 cycles, which never ends.
+    #[error("controller `{name}` requests an interval of 0 cycles: the minimum is 1")]
     EmptyInterval {
         /// The controller.
         name: String,
     },
 }
 
-/// Checks that the controllers suit a run of these facts and each other; returns all problems, in the order of the controllers.
+/// Checks that the controllers match the facts of a run and do not conflict; returns all problems in the order of the controllers.
 pub fn check(controllers: &[Box<dyn Controller>], facts: &Facts) -> Result<(), Vec<ControlError>> {
     let mut problems = Vec::new();
     for (i, controller) in controllers.iter().enumerate() {
@@ -110,15 +110,15 @@ pub fn check(controllers: &[Box<dyn Controller>], facts: &Facts) -> Result<(), V
         if controller.triggers().contains(&Trigger::Every(0)) {
             problems.push(ControlError::EmptyInterval { name: name() });
         }
-        // With one application there is nothing to share.
+        // With one application, the sharing policy has no effect.
         let shares = facts.applications.len() > 1;
-        let heeded = controller.knobs().iter().filter(|_| shares).map(|knob| facts.heeds(knob).map_err(|why| why.to_string()));
-        for problem in iter::once(controller.suits(facts)).chain(heeded).filter_map(Result::err) {
+        let effective = controller.knobs().iter().filter(|_| shares).map(|knob| facts.check_effect(knob).map_err(|why| why.to_string()));
+        for problem in iter::once(controller.check_facts(facts)).chain(effective).filter_map(Result::err) {
             problems.push(ControlError::Unsuited { name: name(), problem });
         }
         for earlier in &controllers[..i] {
             for knob in earlier.knobs().both(controller.knobs()).iter() {
-                problems.push(ControlError::KnobTaken { first: earlier.name().to_owned(), second: name(), knob });
+                problems.push(ControlError::KnobConflict { first: earlier.name().to_owned(), second: name(), knob });
             }
         }
     }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn two_controllers_on_one_knob_are_refused_by_name() {
+    fn two_controllers_of_one_knob_are_rejected_by_name() {
         let taken = messages(vec![
             Box::new(Fixed("a", &[Knob::CtaLimit], 1)),
             Box::new(Fixed("b", &[Knob::WarpLimit], 1)),
@@ -163,15 +163,15 @@ mod tests {
         assert_eq!(
             taken,
             [
-                "controller `c` asks for an interval of 0 cycles: 1 is the shortest",
-                "controllers `a` and `c` both turn `cta_limit`: leave one of them out",
-                "controllers `b` and `c` both turn `warp_limit`: leave one of them out",
+                "controller `c` requests an interval of 0 cycles: the minimum is 1",
+                "controllers `a` and `c` both set `cta_limit`: remove one of them",
+                "controllers `b` and `c` both set `warp_limit`: remove one of them",
             ]
         );
     }
 
     #[test]
-    fn knobs_without_effect_are_refused_where_applications_share_the_machine() {
+    fn knobs_without_effect_are_rejected_if_applications_share_the_machine() {
         let turns = |knob: &'static [Knob], facts: &Facts| {
             let controllers: Vec<Box<dyn Controller>> = vec![Box::new(Fixed("a", knob, 1))];
             check(&controllers, facts).err().unwrap_or_default().iter().map(ToString::to_string).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! What controllers decide.
+//! The decisions of controllers.
 
 use std::fmt;
 
@@ -7,81 +7,81 @@ use warpshard_protocol::{PowerState, Preemption};
 
 use super::{Knob, KnobSet};
 
-/// A knob and its new value. It holds from the cut (plus the machine's `control.decision_latency`) until the next decision on it.
+/// A knob with its new value, which holds from the cut (plus the machine's `control.decision_latency`) until the next decision on the knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// At most `limit` CTAs on an SM; a limit at or above what fits limits nothing. CTAs already there stay until they end.
+    /// Limits the CTAs on an SM; a limit at or above the number that fits has no effect. Resident CTAs stay until they end.
     CtaLimit {
         /// The SM; all SMs when `None`.
         sm: Option<SmId>,
-        /// CTAs.
+        /// The maximum number of CTAs.
         limit: u32,
     },
-    /// The schedulers of an SM consider at most `limit` of its warps: the oldest that do not wait at a barrier or for a fence
-    /// or an atomic.
+    /// Limits the warps that the schedulers of an SM consider, to the oldest warps that do not wait at a barrier or for a fence or an
+    /// atomic.
     WarpLimit {
         /// The SM; all SMs when `None`.
         sm: Option<SmId>,
-        /// Warps.
+        /// The maximum number of warps.
         limit: u32,
     },
-    /// Whether an SM is active, paused or power-gated. An SM to be gated first finishes its CTAs.
+    /// Sets an SM active, paused or power-gated. An SM to be gated first finishes its CTAs.
     Power {
         /// The SM; all SMs when `None`.
         sm: Option<SmId>,
         /// The new state.
         state: PowerState,
     },
-    /// An SM belongs to an application, where applications own SMs. CTAs already there stay until they end.
+    /// Assigns an SM to an application, with spatial sharing. Resident CTAs stay until they end.
     Owner {
         /// The SM; all SMs when `None`.
         sm: Option<SmId>,
-        /// Its new owner.
+        /// The new owner.
         app: AppId,
     },
-    /// The CTAs of an SM are taken away; the grid scheduler binds them again, here or elsewhere.
+    /// Preempts the CTAs of an SM; the grid scheduler binds them again to this SM or another one.
     Preempt {
         /// The SM; all SMs when `None`.
         sm: Option<SmId>,
-        /// How.
+        /// The preemption method.
         how: Preemption,
     },
-    /// One CTA of an SM is taken away, if it is still there, and those that were bound to the SM and have not started; the grid scheduler binds
-    /// them again. Each CTA is named by a decision of its own.
+    /// Preempts one CTA of an SM, if it is still resident, and the CTAs bound to the SM that have not started; the grid scheduler binds
+    /// them again. Each CTA needs a separate decision.
     PreemptCta {
-        /// The SM that it is on.
+        /// The SM of the CTA.
         sm: SmId,
-        /// Its kernel.
+        /// The kernel of the CTA.
         kernel: KernelIndex,
-        /// Which CTA of it.
+        /// The index of the CTA in the kernel.
         cta: CtaIndex,
-        /// How.
+        /// The preemption method.
         how: Preemption,
     },
-    /// At most `limit` CTAs of a kernel on an SM, where kernels are interleaved; 0 binds none. A limit above what fits limits nothing. CTAs
-    /// already there stay until they end. A decision for all SMs replaces those for single ones.
+    /// Limits the CTAs of a kernel on an SM, with interleaved sharing; 0 binds none. A limit above the number that fits has no effect.
+    /// Resident CTAs stay until they end. A decision for all SMs replaces earlier decisions for single SMs.
     KernelCtas {
         /// The SM; all SMs when `None`.
         sm: Option<SmId>,
         /// The kernel.
         kernel: KernelIndex,
-        /// CTAs.
+        /// The maximum number of CTAs.
         limit: u32,
     },
-    /// A CTA of a kernel that starts while fewer than `ctas` resident ones of the kernel bypass the L1 bypasses it, too, until it ends:
-    /// its loads from global memory go past the L1. CTAs already there stay as they are.
+    /// Makes a CTA that starts bypass the L1 until its end if fewer than `ctas` resident CTAs of its kernel bypass the L1: its loads from
+    /// global memory go directly to the LLC. Resident CTAs do not change.
     Bypass {
         /// The SM; all SMs when `None`.
         sm: Option<SmId>,
         /// The kernel.
         kernel: KernelIndex,
-        /// CTAs.
+        /// The maximum number of bypassing CTAs.
         ctas: u32,
     },
 }
 
 impl Decision {
-    /// The SM that it is for; all SMs when `None`.
+    /// Returns the SM of the decision; `None` for all SMs.
     pub fn sm(&self) -> Option<SmId> {
         match self {
             Self::CtaLimit { sm, .. } | Self::WarpLimit { sm, .. } | Self::Power { sm, .. } => *sm,
@@ -91,7 +91,7 @@ impl Decision {
         }
     }
 
-    /// The kernel that it is for, where it is for one.
+    /// Returns the kernel of the decision, if it concerns a single kernel.
     pub fn kernel(&self) -> Option<KernelIndex> {
         match self {
             Self::KernelCtas { kernel, .. } | Self::Bypass { kernel, .. } | Self::PreemptCta { kernel, .. } => Some(*kernel),
@@ -99,7 +99,7 @@ impl Decision {
         }
     }
 
-    /// The value of the knob; of power states, 0 is gated, 1 paused, 2 active.
+    /// Returns the value of the knob; power states are 0 for gated, 1 for paused, 2 for active.
     pub fn value(&self) -> u32 {
         match self {
             Self::CtaLimit { limit, .. } | Self::WarpLimit { limit, .. } | Self::KernelCtas { limit, .. } => *limit,
@@ -110,7 +110,7 @@ impl Decision {
         }
     }
 
-    /// The knob that it sets.
+    /// Returns the knob that the decision sets.
     pub fn knob(&self) -> Knob {
         match self {
             Self::CtaLimit { .. } => Knob::CtaLimit,
@@ -142,86 +142,86 @@ impl fmt::Display for Decision {
     }
 }
 
-/// A number that a controller computed, for the timeline.
+/// A number computed by a controller, for the timeline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Signal {
-    /// The SM that it is of; of the whole machine when `None`.
+    /// The SM of the signal; `None` for the whole machine.
     pub sm: Option<SmId>,
-    /// Its name.
+    /// The name of the signal.
     pub name: &'static str,
-    /// The number.
+    /// The value of the signal.
     pub value: f64,
 }
 
-/// What one controller decides at one cut, and why.
+/// The decisions of one controller at one cut, with their reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecisionSet {
     allowed: KnobSet,
     decisions: Vec<Decision>,
-    /// The reason of each decision; empty where the common reason applies.
+    /// The reason of each decision; empty for the common reason.
     reasons: Vec<String>,
     signals: Vec<Signal>,
     reason: String,
 }
 
 impl DecisionSet {
-    /// An empty set for a controller that may set the knobs `allowed`.
+    /// Creates an empty set for a controller that may set the knobs `allowed`.
     pub fn new(allowed: KnobSet) -> Self {
         Self { allowed, decisions: Vec::new(), reasons: Vec::new(), signals: Vec::new(), reason: String::new() }
     }
 
-    /// Adds a decision with the common reason. Of several on the same knob and SM, the last one holds, except of those that take CTAs away.
+    /// Adds a decision with the common reason. The last of several decisions on the same knob and SM holds, except for preemptions.
     ///
     /// # Panics
-    /// When the controller did not declare the knob.
+    /// The controller did not declare the knob.
     pub fn decide(&mut self, decision: Decision) {
         self.decide_because(decision, String::new());
     }
 
-    /// Adds a decision that has a reason of its own: a lower-case clause without a full stop.
+    /// Adds a decision with its own reason: a lower-case clause without a full stop.
     ///
     /// # Panics
-    /// When the controller did not declare the knob.
+    /// The controller did not declare the knob.
     pub fn decide_because(&mut self, decision: Decision, reason: impl Into<String>) {
-        assert!(self.allowed.has(decision.knob()), "a controller sets {} without having declared it", decision.knob());
+        assert!(self.allowed.has(decision.knob()), "a controller sets {} without declaring it", decision.knob());
         self.decisions.push(decision);
         self.reasons.push(reason.into());
     }
 
-    /// Sets the common reason, for the timeline: a lower-case clause without a full stop. A cut with a reason and no decision is
-    /// recorded, too.
+    /// Sets the common reason for the timeline: a lower-case clause without a full stop. A cut with a reason and without decisions is also
+    /// recorded.
     pub fn because(&mut self, reason: impl Into<String>) {
         self.reason = reason.into();
     }
 
-    /// Records a number that the decisions are based on.
+    /// Records a number on which the decisions are based.
     pub fn signal(&mut self, sm: Option<SmId>, name: &'static str, value: f64) {
         self.signals.push(Signal { sm, name, value });
     }
 
-    /// The decisions in their order.
+    /// Returns the decisions in order.
     pub fn decisions(&self) -> &[Decision] {
         &self.decisions
     }
 
-    /// The decisions in their order, each with its reason.
+    /// Returns the decisions in order, each with its reason.
     pub fn reasoned(&self) -> impl Iterator<Item = (&Decision, &str)> {
         let reasons = self.reasons.iter().map(|own| if own.is_empty() { self.reason.as_str() } else { own });
         self.decisions.iter().zip(reasons)
     }
 
-    /// The numbers recorded, in their order.
+    /// Returns the recorded numbers in order.
     pub fn signals(&self) -> &[Signal] {
         &self.signals
     }
 
-    /// The common reason; empty when none was given.
+    /// Returns the common reason; empty if there is none.
     pub fn reason(&self) -> &str {
         &self.reason
     }
 }
 
-/// Decisions and reasons on one line: decisions with reasons of their own first, then those with the common reason.
+/// Formats decisions and reasons on one line: first the decisions with individual reasons, then those with the common reason.
 impl fmt::Display for DecisionSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> = Vec::new();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "sets warp_limit without having declared it")]
+    #[should_panic(expected = "sets warp_limit without declaring it")]
     fn an_undeclared_knob_cannot_be_set() {
         DecisionSet::new(KnobSet::of(&[Knob::CtaLimit])).decide(Decision::WarpLimit { sm: None, limit: 1 });
     }

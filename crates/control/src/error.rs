@@ -1,6 +1,6 @@
-//! Decisions on a knob have no effect on a machine.
+//! The error for knobs that have no effect on a machine.
 
 warpshard_base::message_error! {
-    /// Decisions on a knob have no effect on this machine. The message says what to set.
+    /// A knob without effect on this machine. The message names the setting that it needs.
     pub struct KnobError;
 }

@@ -1,11 +1,11 @@
-//! What is known before a run begins and never changes: sizes that controllers compute with.
+//! Constant facts about a machine and its workload, known before a run: sizes that controllers use.
 
 use warpshard_base::AppId;
 
 use super::Knob;
 use crate::KnobError;
 
-/// Amounts of what CTAs occupy on an SM, granularities applied.
+/// Amounts of SM resources that CTAs occupy, rounded up to granularities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Resources {
     /// Threads, in whole warps.
@@ -21,8 +21,8 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// The larger of both amounts of each resource.
-    pub fn or_more(&self, other: &Self) -> Self {
+    /// Returns the larger of both amounts of each resource.
+    pub fn elementwise_max(&self, other: &Self) -> Self {
         Self {
             threads: self.threads.max(other.threads),
             warps: self.warps.max(other.warps),
@@ -32,8 +32,9 @@ impl Resources {
         }
     }
 
-    /// How many CTAs that need so much each fit into these amounts after `taken` CTAs that need `other` each; 0 where these do not fit.
-    pub fn hold(&self, needs: &Self, other: &Self, taken: u32) -> u32 {
+    /// Returns the number of CTAs with the resources `needs` that fit after `taken` CTAs with the resources `other`; 0 if the latter do not
+    /// fit.
+    pub fn fitting_ctas(&self, needs: &Self, other: &Self, taken: u32) -> u32 {
         let each = |of: fn(&Self) -> u32| match (u64::from(of(self)).checked_sub(u64::from(of(other)) * u64::from(taken)), of(needs)) {
             (Some(_), 0) => u32::MAX,
             (Some(left), one) => (left / u64::from(one)) as u32,
@@ -44,7 +45,7 @@ impl Resources {
     }
 }
 
-/// What is known of a kernel launch before it runs.
+/// Facts about a kernel launch, known before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelFacts {
     /// The kernel's name.
@@ -55,62 +56,62 @@ pub struct KernelFacts {
     pub ctas: u32,
     /// Warps of a CTA.
     pub warps_per_cta: u32,
-    /// CTAs that an SM holds at once when nothing else is on it, at least 1.
+    /// Maximum number of CTAs of the kernel on an otherwise empty SM, at least 1.
     pub ctas_per_sm: u32,
-    /// What one CTA occupies.
+    /// The resources of one CTA.
     pub needs: Resources,
 }
 
-/// What the machine issues and moves at most, per core cycle.
+/// Peak rates of the machine per core cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Peaks {
-    /// Warp instructions that an SM issues.
+    /// Warp instructions that an SM issues per core cycle.
     pub issue: f64,
     /// Bytes of an access to the LLC.
     pub access_bytes: f64,
-    /// Bytes that the reply network moves across its bisection.
+    /// Bytes per core cycle across the bisection of the reply network.
     pub noc_bytes: f64,
-    /// Bytes that all LLC slices deliver, where they hit.
+    /// Bytes per core cycle that all LLC slices deliver on hits.
     pub llc_bytes: f64,
-    /// Bytes that all DRAM channels move.
+    /// Bytes per core cycle that all DRAM channels transfer.
     pub dram_bytes: f64,
 }
 
-/// The machine and its workload in a few numbers.
+/// Facts about the machine and its workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// SMs of the machine.
+    /// Number of SMs.
     pub sms: u32,
     /// Warp slots of an SM.
     pub warps_per_sm: u32,
     /// Warp schedulers of an SM.
     pub schedulers_per_sm: u32,
-    /// What CTAs can occupy on an SM.
+    /// The resources of an SM that CTAs can occupy.
     pub sm: Resources,
-    /// Whether they take it by contiguous ranges.
+    /// `true` if CTAs occupy resources as contiguous ranges.
     pub ranges: bool,
-    /// Whether applications own SMs.
+    /// `true` if applications own SMs (spatial sharing).
     pub spatial: bool,
-    /// Whether kernels of several applications are interleaved on every SM.
+    /// `true` if kernels of several applications are interleaved on every SM.
     pub interleaved: bool,
-    /// What it issues and moves at most.
+    /// Peak rates of the machine.
     pub peaks: Peaks,
-    /// Kernel launches, by `KernelIndex`; with those that applications launch again.
+    /// Kernel launches by `KernelIndex`, including repeated launches of applications.
     pub kernels: Vec<KernelFacts>,
     /// The names of the applications, by `AppId`.
     pub applications: Vec<String>,
-    /// Which of them are started again after their end.
+    /// For each application, `true` if it is restarted after its end.
     pub restarted: Vec<bool>,
-    /// Their priorities.
+    /// The priorities of the applications.
     pub priorities: Vec<i32>,
 }
 
 impl Facts {
-    /// Whether decisions on a knob have an effect where several applications share the machine.
+    /// Checks that decisions on a knob have an effect if several applications share the machine.
     ///
     /// # Errors
-    /// When they have none, with what to set.
-    pub fn heeds(&self, knob: Knob) -> Result<(), KnobError> {
+    /// The knob has no effect; the message names the setting that it needs.
+    pub fn check_effect(&self, knob: Knob) -> Result<(), KnobError> {
         let (what, needed) = match knob {
             Knob::Owner if !self.spatial => ("the applications that own SMs", "spatial"),
             Knob::KernelCtas if !self.interleaved => ("maxima of kernels on an SM", "interleaved"),
@@ -125,12 +126,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_scarcest_resource_says_how_many_fit() {
+    fn the_scarcest_resource_limits_the_ctas() {
         let sm = Resources { threads: 1536, warps: 48, shared_bytes: 49_152, registers: 32_768, ctas: 8 };
         let wide = Resources { threads: 512, warps: 16, shared_bytes: 0, registers: 10_240, ctas: 1 };
         let narrow = Resources { threads: 128, warps: 4, shared_bytes: 0, registers: 4096, ctas: 1 };
-        assert_eq!((sm.hold(&wide, &narrow, 0), sm.hold(&narrow, &narrow, 0)), (3, 8));
-        assert_eq!(sm.hold(&narrow, &wide, 1), 5, "22528 registers are left");
-        assert_eq!(sm.hold(&narrow, &wide, 4), 0, "so many do not fit at all");
+        assert_eq!((sm.fitting_ctas(&wide, &narrow, 0), sm.fitting_ctas(&narrow, &narrow, 0)), (3, 8));
+        assert_eq!(sm.fitting_ctas(&narrow, &wide, 1), 5, "22528 registers are left");
+        assert_eq!(sm.fitting_ctas(&narrow, &wide, 4), 0, "so many do not fit at all");
     }
 }

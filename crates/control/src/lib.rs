@@ -1,7 +1,7 @@
-//! The interface of controllers: what a controller sees, when it is called, what it may decide.
+//! The interface of controllers: observations, triggers and decisions.
 //!
-//! In: counters of the units at a cut. Out: decisions, which `chip` applies to the units. This package is plain data and one trait;
-//! it knows neither threads nor models, and the models do not know it.
+//! Input: counters of the units at a cut. Output: decisions, which the package `chip` applies to the units. This package contains plain
+//! data and one trait; it does not depend on threads or models, and models do not depend on it.
 #![forbid(unsafe_code)]
 
 mod controller;
@@ -17,7 +17,7 @@ pub use decision::{Decision, DecisionSet, Signal};
 pub use error::KnobError;
 pub use facts::{Facts, KernelFacts, Peaks, Resources};
 pub use knob::{Knob, KnobSet};
-pub use observation::{Observation, STALL_GPU, Seen, Table};
+pub use observation::{Observation, ObservedEvent, STALL_GPU, Table};
 pub use trigger::{EventSelector, Trigger};
 
-pub use warpshard_protocol::{CtaGone, CtaProgress, EndedCtas, EventKind, PowerState, Preemption, SmProgress};
+pub use warpshard_protocol::{CtaProgress, DepartedCta, EndedCtas, EventKind, PowerState, Preemption, SmProgress};

@@ -1,4 +1,4 @@
-//! What a controller sees at a cut: tables of counters, and events.
+//! The observation of a controller at a cut: tables of counters, and events.
 
 use warpshard_base::Cycle;
 use warpshard_protocol::{EventKind, SmProgress};
@@ -6,7 +6,7 @@ use warpshard_stats::CounterInfo;
 
 use super::Facts;
 
-/// Counters of an SM whose sum is `stall_gpu`: scheduler cycles without an issue while warps are there (Kayiran et al., MICRO 2014,
+/// Counters of an SM whose sum is `stall_gpu`: scheduler cycles without an issue while warps are resident (Kayiran et al., MICRO 2014,
 /// Section 4.2).
 pub const STALL_GPU: [&str; 9] = [
     "stall_memory_pipeline",
@@ -20,10 +20,10 @@ pub const STALL_GPU: [&str; 9] = [
     "stall_fetch",
 ];
 
-/// Numbers of several components of one kind: a row per component, a column per counter.
+/// A table of counters: a row per component of one kind, a column per counter.
 ///
-/// A counter's number is what was counted since the same controller's last observation; a level's number ("CTAs resident")
-/// is its value at the cut. The column's help text states which of the two it is.
+/// A counter's value is its increase since the same controller's last observation; a level ("CTAs resident") has its value at the cut. The
+/// column's help text states which of the two it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Table<'a> {
     columns: &'a [&'static CounterInfo],
@@ -31,74 +31,74 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// A table over `values`, row after row.
+    /// Creates a table over `values`, row after row.
     ///
     /// # Panics
-    /// When the values do not fill whole rows.
+    /// `values` does not consist of whole rows.
     pub fn new(columns: &'a [&'static CounterInfo], values: &'a [u64]) -> Self {
         assert!(values.is_empty() || values.len().is_multiple_of(columns.len()), "a table is made of whole rows");
         Self { columns, values }
     }
 
-    /// The columns.
+    /// Returns the columns.
     pub fn columns(&self) -> &'a [&'static CounterInfo] {
         self.columns
     }
 
-    /// The index of the column called `name`; a controller looks it up once.
+    /// Returns the index of the column called `name`; a controller looks it up once.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|info| info.name == name)
     }
 
-    /// The components' rows in the order of their identifiers.
+    /// Returns the rows of the components in the order of their identifiers.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &'a [u64]> {
         self.values.chunks_exact(self.columns.len().max(1))
     }
 
-    /// The sum of a column over all components.
+    /// Returns the sum of a column over all components.
     pub fn sum(&self, column: usize) -> u64 {
         self.rows().map(|row| row[column]).sum()
     }
 }
 
-/// An event that took effect.
+/// An event that has taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct Seen {
-    /// Core cycle in which it happened, at most the cut's: it takes effect about one lookahead later.
+pub struct ObservedEvent {
+    /// The core cycle of the event, at most the cycle of the cut: an event takes effect about one lookahead later.
     pub cycle: Cycle,
-    /// What happened.
+    /// The kind of the event.
     pub kind: EventKind,
 }
 
-/// Everything that a controller sees at a cut.
+/// The state of the machine that a controller observes at a cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation<'a> {
-    /// The cut, in core cycles.
+    /// The cycle of the cut, in core cycles.
     pub cycle: Cycle,
     /// Core cycles since this controller's last observation, or since the start of the run.
     pub interval: u64,
-    /// The machine and the workload.
+    /// Facts about the machine and the workload.
     pub facts: &'a Facts,
     /// One row per SM.
     pub sms: Table<'a>,
     /// One row per memory partition.
     pub partitions: Table<'a>,
-    /// One row, for the grid scheduler; in a system of several GPUs one for that of each. SMs and partitions are counted over all GPUs there.
+    /// One row per grid scheduler; a system of several GPUs has one per GPU. SMs and partitions are counted over all GPUs of a system.
     pub grid: Table<'a>,
     /// One row per CPU core that is on.
     pub cpus: Table<'a>,
-    /// In a system of several GPUs one row per GPU and then per switch and host: the counters of the hub, which switches leave at 0, and the sums
-    /// over the links that lead away from it. No rows elsewhere.
+    /// In a system of several GPUs, one row per GPU and then per switch and host: the counters of the hub, which are 0 for switches, and
+    /// the sums over its outgoing links. No rows for a single GPU.
     pub hubs: Table<'a>,
-    /// One row per application, over all SMs and LLC slices; none where a single one has the GPU.
+    /// One row per application, over all SMs and LLC slices; no rows for a single application.
     pub applications: Table<'a>,
-    /// The same by SM, without LLC slices: the rows of the applications on the first SM, then those on the second, and so on.
+    /// One row per SM and application, without LLC slices: the rows of the applications on the first SM, then on the second, and so on.
     pub sm_applications: Table<'a>,
-    /// How far the CTAs of each SM are, where the controller [wants](super::Controller::wants_ctas) to see it; else none.
+    /// The progress of the CTAs of each SM, if the controller [requests](super::Controller::reads_ctas) it; otherwise empty.
     pub ctas: &'a [SmProgress],
-    /// Events that took effect since this controller's last observation, at this cut included, in the order of (cycle, unit,
-    /// order of reporting).
-    pub events: &'a [Seen],
+    /// Events that took effect since this controller's last observation, including events at this cut, in the order of (cycle, unit, order
+    /// of reporting).
+    pub events: &'a [ObservedEvent],
 }
 
 #[cfg(test)]

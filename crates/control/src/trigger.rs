@@ -1,4 +1,4 @@
-//! When a controller is called.
+//! Triggers: conditions under which a controller is called.
 
 use warpshard_base::{AppId, Cycle, KernelIndex, SmId};
 use warpshard_protocol::EventKind;
@@ -10,20 +10,20 @@ pub enum EventSelector {
     KernelStarted(Option<KernelIndex>),
     /// The last CTA of a kernel ended; of any kernel when `None`.
     KernelEnded(Option<KernelIndex>),
-    /// The CTAs of a kernel may be bound from now on: it arrived; of any kernel when `None`.
+    /// A kernel arrived, so that its CTAs may be bound; of any kernel when `None`.
     KernelReady(Option<KernelIndex>),
     /// The last CTA of a kernel was bound to an SM; of any kernel when `None`.
     KernelDispatched(Option<KernelIndex>),
-    /// An application ended, once more where it is started again; any when `None`.
+    /// An application ended, or ended again if it is restarted; any when `None`.
     ApplicationEnded(Option<AppId>),
     /// A CTA ended on an SM; on any SM when `None`.
     CtaEnded(Option<SmId>),
-    /// A paused SM has nothing in flight any more.
+    /// A paused SM has nothing left in flight.
     SmQuiet,
 }
 
 impl EventSelector {
-    /// Whether an event is selected.
+    /// Returns `true` if the event is selected.
     pub fn selects(self, event: EventKind) -> bool {
         match (self, event) {
             (Self::KernelStarted(wanted), EventKind::KernelStarted(kernel)) => wanted.is_none_or(|wanted| wanted == kernel),
@@ -38,19 +38,19 @@ impl EventSelector {
     }
 }
 
-/// When a controller is called: at a cut at an exact cycle that depends on the simulated machine alone.
+/// A condition under which a controller is called, at a cut at an exact cycle that depends only on the simulated machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// Once, at cycle 0, before anything is simulated.
+    /// Once, at cycle 0, before the first simulated cycle.
     Start,
-    /// At every multiple of this number of core cycles, 0 excluded. The number is at least 1.
+    /// At every multiple of this number of core cycles, except 0. The number is at least 1.
     Every(u64),
-    /// When an event takes effect.
+    /// When a selected event takes effect.
     On(EventSelector),
 }
 
 impl Trigger {
-    /// The first cycle after `now` at which the trigger is due without any event; [`Cycle::NEVER`] for triggers by events.
+    /// Returns the first cycle after `now` at which the trigger is due without an event; [`Cycle::NEVER`] for event triggers.
     pub fn next_after(self, now: Cycle) -> Cycle {
         match self {
             Self::Every(cycles) => Cycle((now.0 / cycles + 1).saturating_mul(cycles)),
@@ -58,7 +58,7 @@ impl Trigger {
         }
     }
 
-    /// Whether the trigger is due at a cut at `now` at which the events `taking_effect` take effect.
+    /// Returns `true` if the trigger is due at a cut at `now`, given the events `taking_effect` at the cut.
     pub fn is_due(self, now: Cycle, mut taking_effect: impl Iterator<Item = EventKind>) -> bool {
         match self {
             Self::Start => now == Cycle(0),

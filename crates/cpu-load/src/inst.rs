@@ -2,26 +2,26 @@
 
 use warpshard_base::Addr;
 
-/// What a memory instruction does.
+/// The operation of a memory instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum CpuOp {
-    /// Reads; holds its place in the window until the data is there.
+    /// A read, which keeps its window entry until its data arrives.
     Load,
-    /// Writes; the store buffer takes it, so that it never holds up retirement.
+    /// A write, which the store buffer accepts, so that it never delays retirement.
     Store,
-    /// A dirty line that a cache in front of the trace gave up; takes no place in the window.
+    /// A dirty line evicted by a cache in front of the trace; it takes no window entry.
     WriteBack,
 }
 
-/// A memory instruction and the other instructions before it.
+/// A memory instruction with the other instructions that precede it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CpuInst {
-    /// Instructions before this one that do not touch memory.
+    /// Number of preceding instructions that do not access memory.
     pub bubbles: u64,
-    /// The byte address, within the core's own address space and below 2^48.
+    /// The byte address in the core's address space, below 2^48.
     pub addr: Addr,
-    /// What it does.
+    /// The operation.
     pub op: CpuOp,
-    /// Whether a load's address needs the data of the dependent load before it, as in a pointer chase.
+    /// `true` if a load's address depends on the data of the preceding dependent load, as in a pointer chase.
     pub dependent: bool,
 }

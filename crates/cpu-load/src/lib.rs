@@ -1,7 +1,7 @@
-//! What CPU cores execute: recorded memory traces, seeded profiles of applications, and mixes that give each core one.
+//! Workloads of CPU cores: recorded memory traces, seeded profiles of applications, and mixes that assign an application to each core.
 //!
-//! A stream is endless: traces wrap, profiles go on. It yields memory instructions, each with the number of other
-//! instructions before it, so that a core can pass over those in bulk.
+//! A stream is endless: traces repeat, profiles generate instructions forever. It yields memory instructions, each with the number of
+//! preceding other instructions, so that a core can skip those in bulk.
 #![forbid(unsafe_code)]
 
 mod inst;

@@ -1,8 +1,8 @@
-//! Mixes of CPU applications, as TOML: which application each core of a chip executes.
+//! Mixes of CPU applications as TOML: the application of each core of a chip.
 //!
-//! In: a built-in name or a file. Out: a name per core. A mix with fewer applications than the chip has cores is dealt out from
-//! its beginning again, as Table IV of Kayiran et al., MICRO 2014 (whose mixes the built-in ones are) does where its mixes L2 and M2 repeat six and seven applications; a
-//! chip with fewer cores takes the first ones.
+//! Input: a built-in name or a file. Output: a name per core. If a mix has fewer applications than the chip has cores, the applications
+//! repeat in order, as in Table IV of Kayiran et al., MICRO 2014 (the source of the built-in mixes), whose mixes L2 and M2 repeat six and
+//! seven applications. If the chip has fewer cores, it uses the first applications.
 
 use std::path::Path;
 
@@ -18,22 +18,22 @@ use super::ProfileError;
 pub struct CpuMix {
     /// The mix's name.
     pub name: String,
-    /// What it is, in a sentence.
+    /// A description of the mix in one sentence.
     pub summary: String,
-    /// Applications of the first cores, named as `--cpu` names them.
+    /// Applications of the first cores, with the names of `--cpu`.
     pub applications: Vec<String>,
 }
 
-/// The names of the built-in mixes, from low to high demand on the memory.
+/// Returns the names of the built-in mixes, from low to high memory demand.
 pub fn builtin_mixes() -> impl Iterator<Item = &'static str> {
     Files::core().names(Kind::CpuMix)
 }
 
 impl CpuMix {
-    /// A built-in mix by name, or one from a path when `name` contains a `/` or ends in `.toml`.
+    /// Loads a built-in mix by name, or a mix from a path if `name` contains a `/` or ends in `.toml`.
     ///
     /// # Errors
-    /// When there is none of that name, or the file cannot be read or says something impossible.
+    /// There is no mix of that name, or the file cannot be read or is invalid.
     pub fn named(name: &str) -> Result<Self, ProfileError> {
         let fail = |what: String| ProfileError { file: name.to_owned(), what };
         if name.contains('/') || name.ends_with(".toml") {
@@ -52,10 +52,10 @@ impl CpuMix {
         }
     }
 
-    /// Reads a mix from its text; `file` names it in messages.
+    /// Parses a mix from its text; messages use the name `file`.
     ///
     /// # Errors
-    /// As [`CpuMix::named`].
+    /// The errors of [`CpuMix::named`].
     pub fn from_text(file: &str, text: &str) -> Result<Self, ProfileError> {
         let fail = |what: String| ProfileError { file: file.to_owned(), what };
         let mix: Self = toml::from_str(text).map_err(|error| fail(error.to_string().trim_end().to_owned()))?;
@@ -68,8 +68,8 @@ impl CpuMix {
         Ok(mix)
     }
 
-    /// What each of `cores` cores executes.
-    pub fn dealt(&self, cores: u32) -> impl Iterator<Item = &str> {
+    /// Returns the application of each of `cores` cores.
+    pub fn per_core(&self, cores: u32) -> impl Iterator<Item = &str> {
         self.applications.iter().map(String::as_str).cycle().take(cores as usize)
     }
 }
@@ -91,11 +91,11 @@ mod tests {
     }
 
     #[test]
-    fn the_mixes_are_as_heavy_as_their_names_say() {
+    fn the_memory_demand_of_a_mix_matches_its_name() {
         let mpki = |name: &str| -> Vec<f64> {
             CpuMix::named(name).unwrap().applications.iter().map(|application| builtin_profile(application).unwrap().mpki).collect()
         };
-        // The bounds between the types in Table III.
+        // The bounds between the categories of Table III.
         for (names, low, high) in [(["L1", "L2"], 0.0, 1.6), (["M1", "M2"], 3.1, 14.6), (["H1", "H2"], 25.0, 103.2)] {
             for name in names {
                 assert!(mpki(name).iter().all(|mpki| (low..=high).contains(mpki)), "{name}: {:?}", mpki(name));
@@ -104,20 +104,20 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_is_dealt_out_again_from_its_beginning() {
+    fn a_mix_repeats_its_applications_on_more_cores() {
         let mix = CpuMix::from_text("m.toml", "name = \"m\"\nsummary = \"\"\napplications = [\"mcf\", \"gcc\", \"art\"]").unwrap();
-        assert_eq!(mix.dealt(5).collect::<Vec<_>>(), ["mcf", "gcc", "art", "mcf", "gcc"]);
-        assert_eq!(mix.dealt(2).collect::<Vec<_>>(), ["mcf", "gcc"]);
-        // L2 and M2 of the table are themselves six and seven applications dealt over fourteen cores.
+        assert_eq!(mix.per_core(5).collect::<Vec<_>>(), ["mcf", "gcc", "art", "mcf", "gcc"]);
+        assert_eq!(mix.per_core(2).collect::<Vec<_>>(), ["mcf", "gcc"]);
+        // L2 and M2 of the table repeat six and seven applications over fourteen cores.
         for (name, different) in [("L2", 6), ("M2", 7)] {
             let whole = CpuMix::named(name).unwrap();
             let short = CpuMix { applications: whole.applications[..different].to_vec(), ..whole.clone() };
-            assert!(short.dealt(14).eq(whole.dealt(14)), "{name}");
+            assert!(short.per_core(14).eq(whole.per_core(14)), "{name}");
         }
     }
 
     #[test]
-    fn what_is_no_mix_is_refused_with_what_belongs_there() {
+    fn an_invalid_mix_is_reported_with_the_expected_values() {
         let error = |name: &str| CpuMix::named(name).unwrap_err().to_string();
         assert_eq!(
             error("h1"),

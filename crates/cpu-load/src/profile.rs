@@ -1,8 +1,8 @@
 //! An endless stream of instructions with the statistics of a profile.
 //!
-//! Three kinds of access: hot ones, which hit in the L1 (8 KB at random); near ones, which miss there and hit in the L2
-//! (48 KB, one line after the other); far ones, which miss in both, because each line comes back only after the whole
-//! working set. So the misses per instruction follow from how often a far access is made, whatever the caches' details.
+//! There are three kinds of access: hot accesses, which hit in the L1 (8 KB at random); near accesses, which miss in the L1 and hit in the
+//! L2 (48 KB, one line after another); far accesses, which miss in both, because each line is reused only after the whole working set.
+//! Therefore the frequency of far accesses determines the misses per instruction, independently of the details of the caches.
 
 use warpshard_base::{Addr, LINE_BYTES, Rng};
 
@@ -15,14 +15,14 @@ const NEAR_LINES: u64 = (48 << 10) / LINE_BYTES;
 const STREAMS: u64 = 0x1_0000_0000;
 const SCATTER: u64 = 0x10_0000_0000;
 
-/// The least lines that a way of far accesses goes over: twice the L2.
-const LEAST_LINES: u64 = (512 << 10) / LINE_BYTES;
+/// Minimum number of lines of a kind of far access: twice the L2.
+const MIN_FAR_LINES: u64 = (512 << 10) / LINE_BYTES;
 
 /// A probability as a threshold for 64 random bits.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Chance(u64);
+struct Probability(u64);
 
-impl Chance {
+impl Probability {
     fn of(probability: f64) -> Self {
         Self((probability.clamp(0.0, 1.0) * u64::MAX as f64) as u64)
     }
@@ -37,17 +37,17 @@ impl Chance {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct ProfileStream {
     rng: Rng,
-    /// Other instructions per memory instruction, in units of 2^-32, and the fraction left over.
+    /// Other instructions per memory instruction, in units of 2^-32, and the accumulated fraction.
     gap: u64,
     left: u64,
-    /// Chance of each memory instruction to begin a cluster of far accesses; otherwise, to be near.
-    far: Chance,
-    near: Chance,
-    writes: Chance,
-    streaming: Chance,
-    dependent: Chance,
+    /// The probability that a memory instruction begins a cluster of far accesses, and the probability that it is near otherwise.
+    far: Probability,
+    near: Probability,
+    writes: Probability,
+    streaming: Probability,
+    dependent: Probability,
     cluster: u32,
-    /// Far accesses of the cluster that are still to be made.
+    /// Remaining far accesses of the current cluster.
     pending: u32,
     near_line: u64,
     stream_lines: u64,
@@ -57,15 +57,15 @@ pub struct ProfileStream {
 }
 
 impl ProfileStream {
-    /// The stream of `profile` for one core; equal seeds and cores give equal streams.
+    /// Creates the stream of `profile` for one core; equal seeds and cores give equal streams.
     pub fn new(profile: &CpuProfile, seed: u64, core: u64) -> Self {
         let CpuProfile { mpki, memory, l2_hits, far, name, .. } = profile;
         let key = name.bytes().fold(core, |key, byte| key.wrapping_mul(257).wrapping_add(u64::from(byte)));
         let mut rng = Rng::keyed(seed, &[key]);
         let per_access = |per_kilo: f64| per_kilo / 1000.0 / memory;
         let lines = u64::from(far.working_set_mb) << 20;
-        let lines = |share: f64| ((lines as f64 * share) as u64 / LINE_BYTES).max(LEAST_LINES);
-        // Within a cluster every access is far, so that clusters begin among the accesses outside of them.
+        let lines = |share: f64| ((lines as f64 * share) as u64 / LINE_BYTES).max(MIN_FAR_LINES);
+        // Within a cluster every access is far, so clusters begin only at accesses outside of clusters.
         let begin = per_access(*mpki) / f64::from(far.cluster);
         let outside = 1.0 - per_access(*mpki) + begin;
         let near = per_access(*l2_hits) / (1.0 - per_access(*mpki));
@@ -73,11 +73,11 @@ impl ProfileStream {
         Self {
             gap: ((1.0 - memory) / memory * (1u64 << 32) as f64) as u64,
             left: 0,
-            far: Chance::of(begin / outside),
-            near: Chance::of(near),
-            writes: Chance::of(far.writes),
-            streaming: Chance::of(far.streaming),
-            dependent: Chance::of(far.dependent),
+            far: Probability::of(begin / outside),
+            near: Probability::of(near),
+            writes: Probability::of(far.writes),
+            streaming: Probability::of(far.streaming),
+            dependent: Probability::of(far.dependent),
             cluster: far.cluster,
             pending: 0,
             near_line: 0,
@@ -89,7 +89,7 @@ impl ProfileStream {
         }
     }
 
-    /// The next memory instruction.
+    /// Returns the next memory instruction.
     #[inline]
     pub(super) fn next_inst(&mut self) -> CpuInst {
         self.left += self.gap;
@@ -113,7 +113,7 @@ impl ProfileStream {
         CpuInst { bubbles, addr: Addr(addr), op, dependent }
     }
 
-    /// The next line that is in no cache, and whether it is a scattered one.
+    /// Returns the next line that is in no cache, and `true` if it is a scattered line.
     fn far_line(&mut self) -> (u64, bool) {
         if !self.streaming.happens(&mut self.rng) {
             return (SCATTER + self.scatter.next_line() * LINE_BYTES, true);
@@ -125,7 +125,7 @@ impl ProfileStream {
     }
 }
 
-/// All lines of a region once each in a scattered order, again and again: a bijection of counted numbers.
+/// An endless permutation of the lines of a region: a bijection applied to a counter.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct Scatter {
     bits: u32,
@@ -141,7 +141,7 @@ impl Scatter {
         let mask = (1u64 << self.bits) - 1;
         self.count = self.count.wrapping_add(1);
         let half = self.bits / 2;
-        // Each step is a bijection on `bits` bits: an odd factor, and a shift to the right folded in.
+        // Each step is a bijection on `bits` bits: a multiplication by an odd factor, and an exclusive or with a right shift.
         let mut line = self.count & mask;
         for factor in [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
             line = line.wrapping_mul(factor) & mask;
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scattered_lines_come_once_each_per_round() {
+    fn each_scattered_line_occurs_once_per_round() {
         let mut scatter = Scatter::new(5000, 77);
         let mut seen = vec![0u32; 8192];
         for _ in 0..2 * seen.len() {

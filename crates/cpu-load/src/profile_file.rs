@@ -1,34 +1,34 @@
-//! Profiles of CPU applications, as TOML: how often they miss, and what kind of addresses they touch.
+//! Profiles of CPU applications as TOML: miss rates and address patterns.
 
 use std::path::Path;
 
 use serde::Deserialize;
 
-/// Why a profile cannot be used, as a message for the user.
+/// An error in a profile, as a message for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {what}")]
 pub struct ProfileError {
     /// The file, or the built-in name.
     pub file: String,
-    /// What is wrong and what belongs there.
+    /// The error, with the expected value.
     pub what: String,
 }
 
-/// An application as a stream of accesses with the given statistics below private caches of 32 KB and 256 KB.
+/// An application as a stream of accesses with the given statistics behind private caches of 32 KB and 256 KB.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuProfile {
     /// The application's name.
     pub name: String,
-    /// What it is, in a sentence.
+    /// A description of the application in one sentence.
     pub summary: String,
-    /// Misses of the L2 per thousand instructions, loads and stores alike.
+    /// L2 misses per thousand instructions, for loads and stores.
     pub mpki: f64,
-    /// Share of instructions that access memory.
+    /// Fraction of instructions that access memory.
     pub memory: f64,
-    /// Hits of the L2 per thousand instructions; at least `mpki`, so that what hits there stays there.
+    /// L2 hits per thousand instructions; at least `mpki`, so that lines that should hit are not evicted.
     pub l2_hits: f64,
-    /// Where the misses go.
+    /// The pattern of the misses.
     pub far: FarAccesses,
 }
 
@@ -36,17 +36,17 @@ pub struct CpuProfile {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FarAccesses {
-    /// Bytes that they go over before they come back, at least 2 MB: more than the caches hold.
+    /// Working set of the far accesses in MB, at least 2: more than the caches hold.
     pub working_set_mb: u32,
-    /// Share that walks through memory line after line, and so finds DRAM rows open; the others are scattered.
+    /// Fraction of far accesses that walk through memory line by line and therefore hit open DRAM rows; the others are scattered.
     pub streaming: f64,
-    /// Walks at once.
+    /// Number of concurrent walks.
     pub streams: u32,
-    /// Share of lines that are written.
+    /// Fraction of lines that are written.
     pub writes: f64,
-    /// Share of the scattered loads whose address comes from the one before (lists, trees, graphs).
+    /// Fraction of scattered loads whose address depends on the preceding load (lists, trees, graphs).
     pub dependent: f64,
-    /// Misses that come together, a few instructions apart.
+    /// Number of misses that occur together, a few instructions apart.
     pub cluster: u32,
 }
 
@@ -54,7 +54,7 @@ impl CpuProfile {
     /// Loads the profile in `path`.
     ///
     /// # Errors
-    /// When the file cannot be read or says something impossible.
+    /// The file cannot be read or is invalid.
     pub fn load(path: &Path) -> Result<Self, ProfileError> {
         let file = path.display().to_string();
         match warpshard_config::input::read_text(path) {
@@ -63,10 +63,10 @@ impl CpuProfile {
         }
     }
 
-    /// Reads a profile from its text; `file` names it in messages.
+    /// Parses a profile from its text; messages use the name `file`.
     ///
     /// # Errors
-    /// As [`CpuProfile::load`].
+    /// The errors of [`CpuProfile::load`].
     pub fn from_text(file: &str, text: &str) -> Result<Self, ProfileError> {
         let fail = |what: String| ProfileError { file: file.to_owned(), what };
         let profile: Self = toml::from_str(text).map_err(|error| fail(error.to_string().trim_end().to_owned()))?;
@@ -86,9 +86,9 @@ impl CpuProfile {
             return Err(format!("`mpki = {mpki}`: expected 0.001 to 500 misses per thousand instructions"));
         }
         if l2_hits < mpki {
-            return Err(format!("`l2_hits = {l2_hits}`: expected at least `mpki`, {mpki}, or what should hit is evicted first"));
+            return Err(format!("`l2_hits = {l2_hits}`: expected at least `mpki`, {mpki}, otherwise lines that should hit are evicted"));
         }
-        // A hot line must be touched about as often as others are brought in, or it leaves the L1.
+        // A hot line must be accessed about as often as other lines are filled, or it is evicted from the L1.
         if memory * 1000.0 < 1.4 * (mpki + l2_hits) {
             let least = 1.4 * (mpki + l2_hits) / 1000.0;
             return Err(format!("`memory = {memory}`: expected at least {least:.3}, so that some accesses are left to hit in the L1"));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_values_are_named_with_what_belongs_there() {
+    fn invalid_values_are_reported_with_the_expected_values() {
         let cases = [
             ("mpki = 5.0", "mpki = 0.0", "`mpki = 0`"),
             ("mpki = 5.0", "mpki = -1.0", "`mpki = -1`"),

@@ -1,18 +1,18 @@
-//! The profiles that come with the program: the 34 applications of Table III of Kayiran et al., MICRO 2014.
+//! The built-in profiles: the 34 applications of Table III of Kayiran et al., MICRO 2014.
 
 use warpshard_configs::{File, Files, Kind};
 
 use super::{CpuProfile, ProfileError};
 
-/// The names of the built-in profiles, in alphabetical order.
+/// Returns the names of the built-in profiles in alphabetical order.
 pub fn builtin_profiles() -> impl Iterator<Item = &'static str> {
     Files::core().names(Kind::CpuProfile)
 }
 
-/// A built-in profile by name.
+/// Returns a built-in profile by name.
 ///
 /// # Errors
-/// When there is none of that name.
+/// There is no profile of that name.
 pub fn builtin_profile(name: &str) -> Result<CpuProfile, ProfileError> {
     match Files::core().find(Kind::CpuProfile, name) {
         Some(File { text, .. }) => CpuProfile::from_text(name, text),

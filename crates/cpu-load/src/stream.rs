@@ -5,7 +5,7 @@ use super::{CpuInst, ProfileStream, TraceStream};
 /// An endless stream of instructions.
 #[derive(Debug, warpshard_state::State)]
 pub enum CpuStream {
-    /// A recorded trace, wrapped.
+    /// A recorded trace, repeated from its start.
     Trace(TraceStream),
     /// A profile.
     Profile(ProfileStream),
@@ -14,7 +14,7 @@ pub enum CpuStream {
 }
 
 impl CpuStream {
-    /// The next memory instruction.
+    /// Returns the next memory instruction.
     #[inline]
     pub fn next_inst(&mut self) -> CpuInst {
         match self {
@@ -24,8 +24,8 @@ impl CpuStream {
         }
     }
 
-    /// Why the stream broke off after it was opened (its file was changed meanwhile), as a message for the user. A broken
-    /// stream yields instructions without memory accesses.
+    /// Returns the reason why the stream failed after it was opened (its file was changed), as a message for the user. A failed stream
+    /// yields instructions without memory accesses.
     pub fn failure(&self) -> Option<&str> {
         match self {
             Self::Trace(stream) => stream.failure(),
@@ -34,7 +34,7 @@ impl CpuStream {
     }
 }
 
-/// A list of instructions, repeated for ever.
+/// A list of instructions, repeated forever.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct ListStream {
     list: Vec<CpuInst>,
@@ -42,10 +42,10 @@ pub struct ListStream {
 }
 
 impl ListStream {
-    /// Repeats `list`.
+    /// Creates a stream that repeats `list`.
     ///
     /// # Panics
-    /// When the list is empty.
+    /// The list is empty.
     pub fn new(list: Vec<CpuInst>) -> Self {
         assert!(!list.is_empty(), "an empty list of instructions");
         Self { list, next: 0 }

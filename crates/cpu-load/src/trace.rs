@@ -1,7 +1,7 @@
 //! Recorded memory traces of a CPU core in the format of Ramulator, plain or compressed.
 //!
-//! [`CpuTrace::open`] reads the whole file once, so that every mistake is found before anything is simulated; the streams
-//! read it again piece by piece and keep one piece of text, and start over at its end.
+//! [`CpuTrace::open`] reads the whole file once, so that all errors are found before the simulation. The streams read the file again in
+//! blocks, keep one block of text, and restart at the end of the file.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use warpshard_trace::{Problem, ProblemKind, TraceError, open, unreadable};
 use super::trace_line::{self, Fault, Line};
 use super::{CpuInst, CpuOp};
 
-/// Bytes of text that a stream holds.
-const PIECE: usize = 1 << 16;
+/// Size of a stream's text buffer in bytes.
+const BUFFER_BYTES: usize = 1 << 16;
 
-/// Bytes of a record of ChampSim, which has zeros among them.
-const RECORD: usize = 64;
+/// Size in bytes of a ChampSim record, which contains zero bytes.
+const CHAMPSIM_RECORD_BYTES: usize = 64;
 
-/// Bubbles that a broken stream yields at a time.
-const ENDLESS: u64 = 1 << 40;
+/// Number of bubbles per instruction of a failed stream.
+const FAILED_STREAM_BUBBLES: u64 = 1 << 40;
 
 /// A checked trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl CpuTrace {
     /// Checks the trace in `path`, plain or compressed as `.gz`, `.xz` or `.zst`.
     ///
     /// # Errors
-    /// When the file cannot be read, is empty, or has a broken line; the first broken line is named.
+    /// The file cannot be read, is empty, or has an invalid line; the first invalid line is named.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let mut trace = Self { path: path.to_path_buf(), lines: 0, bubbles: 0, writebacks: 0 };
         let mut text = Text::open(path).map_err(|error| unreadable(path, &error))?;
@@ -50,7 +50,7 @@ impl CpuTrace {
                         what: "the trace is empty",
                         found: "no line".into(),
                         expected: "at least one line",
-                        help: "check that the file was copied whole",
+                        help: "check that the file was copied completely",
                     };
                     return Err(problem(path, None, ProblemKind::Cut, fault).into());
                 }
@@ -63,30 +63,30 @@ impl CpuTrace {
         }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads, one per line.
+    /// Returns the number of reads, one per line.
     pub fn reads(&self) -> u64 {
         self.lines
     }
 
-    /// Lines with a writeback.
+    /// Returns the number of lines with a writeback.
     pub fn writebacks(&self) -> u64 {
         self.writebacks
     }
 
-    /// Instructions of one pass, writebacks not counted.
+    /// Returns the number of instructions of one pass, without writebacks.
     pub fn instructions(&self) -> u64 {
         self.lines.saturating_add(self.bubbles)
     }
 
-    /// The trace from its start, for ever; with `dependent` each load waits for the one before it.
+    /// Returns the trace from its start as an endless stream; with `dependent`, each load waits for the preceding load.
     ///
     /// # Errors
-    /// When the file cannot be opened again.
+    /// The file cannot be opened again.
     pub fn stream(&self, dependent: bool) -> Result<TraceStream, TraceError> {
         let text = Text::open(&self.path).map_err(|error| unreadable(&self.path, &error))?;
         Ok(TraceStream { path: self.path.clone(), text, writeback: None, dependent, failure: None })
@@ -109,7 +109,7 @@ pub struct TraceStream {
 }
 
 impl TraceStream {
-    /// The next instruction; a line with a writeback yields two.
+    /// Returns the next instruction; a line with a writeback yields two.
     #[inline]
     pub(super) fn next_inst(&mut self) -> CpuInst {
         if let Some(writeback) = self.writeback.take() {
@@ -125,9 +125,9 @@ impl TraceStream {
         self.failure.as_deref()
     }
 
-    /// The next line, the first again after the last.
+    /// Returns the next line, and the first line after the last.
     fn line(&mut self) -> Line {
-        const NOTHING: Line = Line { bubbles: ENDLESS, read: warpshard_base::Addr(0), writeback: None };
+        const NOTHING: Line = Line { bubbles: FAILED_STREAM_BUBBLES, read: warpshard_base::Addr(0), writeback: None };
         if self.failure.is_some() {
             return NOTHING;
         }
@@ -143,11 +143,11 @@ impl TraceStream {
         }
         let why = match read {
             Ok(Some(line)) => return line,
-            Ok(None) => "it is empty now".to_owned(),
+            Ok(None) => "it is empty".to_owned(),
             Err(Stop::Io(error)) => error.to_string(),
             Err(Stop::Fault(fault)) => format!("{}: {}", fault.what, fault.found),
         };
-        self.failure = Some(format!("{}:{}: the trace changed while it was used: {why}", self.path.display(), self.text.number));
+        self.failure = Some(format!("{}:{}: the trace was changed during the run: {why}", self.path.display(), self.text.number));
         NOTHING
     }
 }
@@ -160,7 +160,7 @@ impl State for TraceStream {
         failure.save(to);
     }
 
-    /// Reads the file again up to the line.
+    /// Reads the file again up to the saved line.
     fn load(&mut self, from: &mut warpshard_state::Reader<'_>) -> Result<(), StateError> {
         let lines = u64::read(from)?;
         self.writeback.load(from)?;
@@ -170,7 +170,7 @@ impl State for TraceStream {
         while self.text.number < lines && self.failure.is_none() {
             match self.text.next_line() {
                 Ok(Some(_)) => {}
-                Ok(None) => return Err(again("it is shorter now".into())),
+                Ok(None) => return Err(again("it has become shorter".into())),
                 Err(Stop::Io(error)) => return Err(again(error.to_string())),
                 Err(Stop::Fault(fault)) => return Err(again(fault.what.to_string())),
             }
@@ -184,13 +184,13 @@ enum Stop {
     Fault(Fault),
 }
 
-/// The lines of a file, held piece by piece.
+/// A reader of the lines of a file, which buffers one block.
 struct Text {
     reader: Box<dyn Read + Send>,
     piece: Vec<u8>,
     at: usize,
     ended: bool,
-    /// Number of the line read last, counted from 1.
+    /// Number of the last line read, counted from 1.
     number: u64,
 }
 
@@ -202,20 +202,20 @@ impl std::fmt::Debug for Text {
 
 impl Text {
     fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self { reader: open(path)?, piece: Vec::with_capacity(PIECE), at: 0, ended: false, number: 0 })
+        Ok(Self { reader: open(path)?, piece: Vec::with_capacity(BUFFER_BYTES), at: 0, ended: false, number: 0 })
     }
 
-    /// The next line, or `None` at the end of the file.
+    /// Returns the next line, or `None` at the end of the file.
     fn next_line(&mut self) -> Result<Option<Line>, Stop> {
         loop {
-            if self.number == 0 && self.piece.iter().take(RECORD).any(|byte| *byte == 0) {
+            if self.number == 0 && self.piece.iter().take(CHAMPSIM_RECORD_BYTES).any(|byte| *byte == 0) {
                 self.number = 1;
                 return Err(Stop::Fault(Fault {
-                    what: "the trace is binary, as those of ChampSim are, and not text",
-                    found: format!("a zero byte among the first {RECORD}"),
+                    what: "the trace is binary, like ChampSim traces, and not text",
+                    found: format!("a zero byte among the first {CHAMPSIM_RECORD_BYTES}"),
                     expected: trace_line::LINE,
                     help: "ChampSim's records of 64 bytes have an instruction pointer, four registers, two addresses of stores and four of loads: \
-                           docs/cpu.md has a program that makes text of them",
+                           docs/cpu.md contains a program that converts them to text",
                 }));
             }
             let rest = &self.piece[self.at..];
@@ -240,14 +240,14 @@ impl Text {
 
     /// Reads more text after the beginning of the current line.
     fn fill(&mut self) -> io::Result<()> {
-        /// No line of a trace is nearly as long; a file without line ends must not be held as a whole.
-        const LONGEST_LINE: usize = 4096;
+        /// Valid lines are much shorter; the limit prevents a file without line ends from being read into memory as a whole.
+        const MAX_LINE_BYTES: usize = 4096;
         self.piece.drain(..self.at);
         self.at = 0;
-        if self.piece.len() > LONGEST_LINE {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a line of more than {LONGEST_LINE} bytes")));
+        if self.piece.len() > MAX_LINE_BYTES {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a line of more than {MAX_LINE_BYTES} bytes")));
         }
-        let space = (PIECE - self.piece.len()) as u64;
+        let space = (BUFFER_BYTES - self.piece.len()) as u64;
         self.ended = (&mut self.reader).take(space).read_to_end(&mut self.piece)? == 0;
         Ok(())
     }

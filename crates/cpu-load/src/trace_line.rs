@@ -1,8 +1,8 @@
-//! One line of a CPU trace: `<bubbles> <read address> [<writeback address>]`.
+//! Parser of a line of a CPU trace: `<bubbles> <read address> [<writeback address>]`.
 
 use warpshard_base::Addr;
 
-/// Addresses lie below this: the bits above number the cores' address spaces.
+/// Number of address bits; higher bits contain the number of the core's address space.
 pub(super) const ADDRESS_BITS: u32 = 48;
 
 /// A decoded line.
@@ -13,7 +13,7 @@ pub(super) struct Line {
     pub(super) writeback: Option<Addr>,
 }
 
-/// What is wrong with a line: what, found, expected, help.
+/// An error in a line: the problem, the text found, the expected text, and a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) what: &'static str,
@@ -28,11 +28,11 @@ pub(super) const LINE: &str = "`<bubbles> <read address> [<writeback address>]`,
 pub(super) fn parse(text: &[u8]) -> Result<Line, Fault> {
     let mut fields = text.split(|byte| matches!(byte, b' ' | b'\t' | b'\r')).filter(|field| !field.is_empty());
     let Some(bubbles) = fields.next() else {
-        let help = "remove the line, or check whether the file was cut or edited";
+        let help = "remove the line, or check whether the file was truncated or edited";
         return Err(Fault { what: "the line is empty", found: "nothing".into(), expected: LINE, help });
     };
     let Some(read) = fields.next() else {
-        let help = "each line needs the address of a read; a cut file ends in such a line";
+        let help = "each line needs the address of a read; a truncated file ends in such a line";
         return Err(Fault { what: "the line has one field", found: shown(text), expected: LINE, help });
     };
     let writeback = fields.next();
@@ -41,22 +41,22 @@ pub(super) fn parse(text: &[u8]) -> Result<Line, Fault> {
         return Err(Fault { what: "the line has more than three fields", found: shown(text), expected: LINE, help });
     }
     let bubbles = decimal(bubbles).filter(|&count| count < 1 << 40).ok_or_else(|| Fault {
-        what: "the first field is no number of instructions",
+        what: "the first field is not a number of instructions",
         found: shown(bubbles),
         expected: "a decimal number below 2^40",
-        help: "the first field counts the instructions before the read; an address belongs into the second",
+        help: "the first field counts the instructions before the read; an address belongs in the second",
     })?;
     let address = |field: &[u8], what| {
         let value = field.strip_prefix(b"0x").or(field.strip_prefix(b"0X")).map_or_else(|| decimal(field), hexadecimal);
         value.filter(|&value| value < 1 << ADDRESS_BITS).map(Addr).ok_or_else(|| Fault {
             what,
             found: shown(field),
-            expected: "a byte address below 2^48, decimal or with 0x in front hexadecimal",
+            expected: "a byte address below 2^48, decimal, or hexadecimal with the prefix 0x",
             help: "addresses are virtual or physical byte addresses; the bits from 48 up number the cores",
         })
     };
-    let read = address(read, "the second field is no read address")?;
-    let writeback = writeback.map(|field| address(field, "the third field is no writeback address")).transpose()?;
+    let read = address(read, "the second field is not a read address")?;
+    let writeback = writeback.map(|field| address(field, "the third field is not a writeback address")).transpose()?;
     Ok(Line { bubbles, read, writeback })
 }
 
@@ -77,7 +77,7 @@ fn hexadecimal(field: &[u8]) -> Option<u64> {
     })
 }
 
-/// The text for a message, cut where it is long.
+/// Returns the text for a message, truncated if it is long.
 fn shown(text: &[u8]) -> String {
     const LONGEST: usize = 60;
     let cut = String::from_utf8_lossy(&text[..text.len().min(LONGEST)]);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_mistake_has_its_own_words() {
+    fn each_kind_of_error_has_a_message() {
         let faults = [
             ("", "empty"),
             ("  ", "empty"),

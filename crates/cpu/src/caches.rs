@@ -1,40 +1,40 @@
-//! The private caches: first level, second level, and the paths between them with their latencies.
+//! The private L1 and L2 caches, and the paths between them with their latencies.
 //!
-//! A miss of the first level enters the second after the first one's latency, one access per cycle; what the second level
-//! sends leaves after its latency. Both write back and allocate on reads and writes; neither includes the other.
+//! An L1 miss enters the L2 after the L1 latency, one access per cycle; a request of the L2 leaves after the L2 latency. Both caches are
+//! write-back and allocate on reads and writes; neither includes the other.
 
 use warpshard_base::{Addr, Cycle, Ring, SectorMask};
 use warpshard_config::cpu::PrivateCaches;
-use warpshard_mem::cache::{Access, AccessKind, Answer, DataCache, Down, Owner, Status, Waiter};
+use warpshard_mem::cache::{Access, AccessKind, DataCache, Down, Owner, ReplySource, Status, Waiter};
 
 use super::counters::CpuCounters;
 use super::window::Window;
 
 /// The token of stores, which complete without a notification.
-pub(super) const STORE: u32 = Waiter::Nobody.encode();
+pub(super) const STORE: u32 = Waiter::NoRequest.encode();
 
 /// The result of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Accessed {
+pub(super) enum AccessResult {
     /// The data is available at this cycle.
     At(Cycle),
     /// The data arrives when the line is filled.
     AtFill,
-    /// The access failed and has to be retried after a reply.
-    Refused,
+    /// The access failed and must be retried after a reply.
+    Rejected,
 }
 
-/// Both levels.
+/// The L1 and L2 caches of a core.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Caches {
     #[state(fixed)]
     spec: PrivateCaches,
     l1: DataCache,
     l2: DataCache,
-    /// When the requests in the queues of the two levels may leave, in the same order.
+    /// For each request in the miss queues of the L1 and the L2, in queue order, the cycle from which it may leave.
     l1_leave: Ring<Cycle>,
     l2_leave: Ring<Cycle>,
-    /// Lines on their way from the second level to the first.
+    /// Lines in flight from the L2 to the L1.
     hits: Ring<(Cycle, Addr)>,
     l1_refused: bool,
     l2_refused: bool,
@@ -54,15 +54,15 @@ impl Caches {
         }
     }
 
-    /// Whether an access that failed would fail again.
+    /// Returns `true` if a retry of a failed access would fail again.
     #[inline]
     pub(super) fn is_refusing(&self) -> bool {
         self.l1_refused
     }
 
-    /// A load with this `token`, or a store.
+    /// Performs a load with this `token`, or a store.
     #[inline]
-    pub(super) fn access(&mut self, now: Cycle, addr: Addr, write: bool, token: u32, counters: &mut CpuCounters) -> Accessed {
+    pub(super) fn access(&mut self, now: Cycle, addr: Addr, write: bool, token: u32, counters: &mut CpuCounters) -> AccessResult {
         let (kind, bytes) = if write { (AccessKind::Write, 1) } else { (AccessKind::Read, u32::MAX) };
         let access = Access {
             addr,
@@ -81,16 +81,16 @@ impl Caches {
             Status::SectorMiss | Status::Miss => counters.l1_misses += 1,
             Status::Fail(_) => {
                 self.l1_refused = true;
-                return Accessed::Refused;
+                return AccessResult::Rejected;
             }
         }
         while self.l1_leave.len() < self.l1.queued() {
             self.l1_leave.push(now.after(self.spec.l1_latency));
         }
-        if outcome.answer == Answer::Now { Accessed::At(now.after(self.spec.l1_latency)) } else { Accessed::AtFill }
+        if outcome.reply == ReplySource::Cache { AccessResult::At(now.after(self.spec.l1_latency)) } else { AccessResult::AtFill }
     }
 
-    /// Lines from the second level arrive, and one request enters it.
+    /// Simulates a cycle: lines from the L2 arrive, and one request enters the L2.
     #[inline]
     pub(super) fn cycle(&mut self, now: Cycle, window: &mut Window, counters: &mut CpuCounters) {
         while self.hits.front().is_some_and(|(at, _)| *at <= now) {
@@ -101,7 +101,7 @@ impl Caches {
         if self.l2_refused || self.l1_leave.front().is_none_or(|at| *at > now) {
             return;
         }
-        let Some(&down) = self.l1.down() else { return };
+        let Some(&down) = self.l1.oldest_down() else { return };
         let (Down { addr, token, .. }, fetch) = (down, down.is_fetch());
         let kind = if fetch { AccessKind::Read } else { AccessKind::Write };
         let access = Access {
@@ -125,7 +125,7 @@ impl Caches {
         while self.l2_leave.len() < self.l2.queued() {
             self.l2_leave.push(now.after(self.spec.l2_latency));
         }
-        if fetch && outcome.answer == Answer::Now {
+        if fetch && outcome.reply == ReplySource::Cache {
             counters.l2_hits += 1;
             self.hits.push((now.after(self.spec.l2_latency), addr));
         } else if fetch {
@@ -133,21 +133,21 @@ impl Caches {
         }
     }
 
-    /// The request that the second level sends at `now`, if any.
+    /// Returns the request that the L2 sends at `now`, if any.
     #[inline]
     pub(super) fn leaving(&self, now: Cycle) -> Option<Down> {
-        self.l2_leave.front().filter(|at| **at <= now).and_then(|_| self.l2.down().copied())
+        self.l2_leave.front().filter(|at| **at <= now).and_then(|_| self.l2.oldest_down().copied())
     }
 
-    /// Removes the request of [`Caches::leaving`].
+    /// Removes the request returned by [`Caches::leaving`].
     #[inline]
-    pub(super) fn left(&mut self) {
+    pub(super) fn pop_leaving(&mut self) {
         self.l2.pop_down();
         self.l2_leave.pop();
         self.l2_refused = false;
     }
 
-    /// A line arrived from memory: it fills both levels and completes the accesses that wait for it.
+    /// Fills a line from memory into both caches and completes the accesses that wait for it.
     pub(super) fn fill(&mut self, addr: Addr, now: Cycle, window: &mut Window) {
         self.l2.fill(addr, addr.0, SectorMask::ALL, now);
         self.l2_refused = false;
@@ -166,16 +166,16 @@ impl Caches {
         }
     }
 
-    /// The first cycle in which [`Caches::cycle`] or, with `can_send`, the second level's queue has something to do.
+    /// Returns the first cycle in which [`Caches::cycle`] has an effect or, with `can_send`, the L2 can send a request.
     #[inline]
     pub(super) fn next_event(&self, can_send: impl Fn(&Down) -> bool) -> Cycle {
         let at = |ring: &Ring<Cycle>| ring.front().copied().unwrap_or(Cycle::NEVER);
         let enter = if self.l2_refused { Cycle::NEVER } else { at(&self.l1_leave) };
-        let leave = if self.l2.down().is_some_and(can_send) { at(&self.l2_leave) } else { Cycle::NEVER };
+        let leave = if self.l2.oldest_down().is_some_and(can_send) { at(&self.l2_leave) } else { Cycle::NEVER };
         self.hits.front().map_or(Cycle::NEVER, |(at, _)| *at).min(enter).min(leave)
     }
 
-    /// Outstanding misses, for reports of a standstill.
+    /// Describes outstanding misses, for deadlock reports.
     pub(super) fn describe(&self) -> String {
         format!("{} misses of the L1 and {} of the L2 outstanding", self.l1.mshr().used(), self.l2.mshr().used())
     }

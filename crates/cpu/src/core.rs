@@ -1,7 +1,7 @@
-//! The core as a unit: cycle by cycle, or in closed form over cycles without external input.
+//! The core as a unit: simulated cycle by cycle, or in closed form over cycles without external input.
 //!
-//! Order within a cycle: credits and one reply arrive, the caches advance, a request of the second level leaves, instructions
-//! retire, and a group is fetched into the freed window entries.
+//! Order within a cycle: credits and one reply arrive, the caches advance, a request of the L2 leaves, instructions retire, and a group is
+//! fetched into the freed window entries.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use super::counters::{CpuCounters, CpuMarks};
 use super::net::{CpuPorts, Net};
 use super::window::{Deferred, Window};
 
-/// Instruction counts that the core reports by an event when it reaches them, counted from the start of the run.
+/// Instruction counts, from the start of the run, at which the core reports an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct CpuGoals {
     /// End of the warm-up, reported as [`EventKind::CoreWarm`].
@@ -28,18 +28,18 @@ pub struct CpuGoals {
     pub measured: Option<u64>,
 }
 
-/// The state of a core when it reached a goal.
+/// The state of a core at a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Mark {
-    /// Cycles from the start, including the one in which it was reached.
+    /// Cycles from the start of the run, including the cycle in which the goal is reached.
     pub cycles: u64,
-    /// Instructions at the end of that cycle; several may retire in one.
+    /// Instructions retired at the end of that cycle; several may retire in one cycle.
     pub instructions: u64,
-    /// Reads sent by then.
+    /// Reads sent up to the end of that cycle.
     pub reads: u64,
 }
 
-/// The figures of a core that reports use.
+/// The statistics of a core for reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuSample {
     /// All counters.
@@ -62,7 +62,7 @@ pub struct CpuCore {
     pub(super) window: Window,
     pub(super) deferred: VecDeque<Deferred>,
     pub(super) last_dependent: Option<u64>,
-    /// When the data of the load just executed is available, if known.
+    /// The cycle at which the data of the load just executed is available, if known.
     pub(super) load_done: Cycle,
     pub(super) caches: Option<Caches>,
     pub(super) net: Net,
@@ -73,10 +73,10 @@ pub struct CpuCore {
 }
 
 impl CpuCore {
-    /// Core `id` at cycle 0 of its own clock, which executes `stream`.
+    /// Creates core `id` at cycle 0 of its own clock; it executes `stream`.
     ///
     /// # Panics
-    /// When `spec` does not pass [`CpuSpec::check`].
+    /// `spec` does not pass [`CpuSpec::check`].
     pub fn new(id: CpuId, spec: &CpuSpec, mut stream: CpuStream, goals: CpuGoals, ports: CpuPorts) -> Self {
         if let Err(problem) = spec.check() {
             panic!("{id}: {problem}");
@@ -100,27 +100,27 @@ impl CpuCore {
         }
     }
 
-    /// Which core this is.
+    /// Returns the core's number.
     pub fn id(&self) -> CpuId {
         self.id
     }
 
-    /// The next cycle to simulate.
+    /// Returns the next cycle to simulate.
     pub fn now(&self) -> Cycle {
         self.now
     }
 
-    /// The counters up to the present.
+    /// Returns the present counters.
     pub fn counters(&self) -> &CpuCounters {
         &self.counters
     }
 
-    /// Why the instruction stream ended early, if it did.
+    /// Returns the reason why the instruction stream failed, if it did.
     pub fn failure(&self) -> Option<&str> {
         self.stream.failure()
     }
 
-    /// As [`Unit::run`], but ends after a cycle in which a request was sent. Returns whether one was.
+    /// Runs like [`Unit::run`], but stops after a cycle in which a request was sent; returns `true` if one was sent.
     pub fn run_to_send(&mut self, until: Cycle, skip: bool, out: &mut Outbox) -> bool {
         let sent = self.counters.reads + self.counters.writes;
         while self.now < until {
@@ -132,12 +132,12 @@ impl CpuCore {
         false
     }
 
-    /// The counters so far, and the state at each goal.
+    /// Returns the present counters and the state at each goal.
     pub fn sample(&self) -> CpuSample {
         CpuSample { counters: self.counters.clone(), warm: self.warm, measured: self.measured }
     }
 
-    /// The state of the core at its goals.
+    /// Returns the state of the core at its goals.
     pub fn marks(&self) -> CpuMarks {
         let warm = self.warm.unwrap_or(Mark { cycles: 0, instructions: 0, reads: 0 });
         let measured = self.measured.unwrap_or(warm);
@@ -150,7 +150,7 @@ impl CpuCore {
         }
     }
 
-    /// One cycle, or with `skip` as many as can be simulated in closed form.
+    /// Simulates one cycle, or with `skip` all cycles that can be simulated in closed form.
     #[inline]
     fn advance(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         if skip {
@@ -158,13 +158,13 @@ impl CpuCore {
             if outside > self.now {
                 let limit = until.min(outside).0 - self.now.0;
                 let (steady, retired) = self.window.steady(self.now);
-                // The last instructions before a memory instruction may share their group with it.
+                // The last instructions before a memory instruction may be in its fetch group.
                 let fetched = self.next.bubbles.saturating_sub(1) / u64::from(self.spec.width);
                 let cycles = limit.min(steady).min(fetched).min(self.before_goal(retired));
                 if cycles > 0 {
                     self.next.bubbles -= cycles * u64::from(self.spec.width);
-                    self.window.pass(cycles, retired);
-                    self.pass(cycles);
+                    self.window.skip_steady(cycles, retired);
+                    self.advance_cycles(cycles);
                     return;
                 }
                 if !self.can_fetch(self.now) {
@@ -179,7 +179,7 @@ impl CpuCore {
         self.step(out);
     }
 
-    /// The first cycle with an event other than fetching and retiring.
+    /// Returns the first cycle with an event other than fetching and retiring.
     #[inline]
     fn outside_event(&self) -> Cycle {
         let can_send = |down: &Down| self.net.can_send(op_of(down));
@@ -187,7 +187,7 @@ impl CpuCore {
         self.net.next_event().min(caches).min(self.deferred_event())
     }
 
-    /// Cycles of `retired` instructions each before the one that reaches a goal.
+    /// Returns the number of cycles with `retired` instructions each before the cycle that reaches a goal.
     #[inline]
     fn before_goal(&self, retired: u64) -> u64 {
         let open = |goal: Option<u64>, mark: Option<Mark>| goal.filter(|_| mark.is_none()).unwrap_or(u64::MAX);
@@ -209,7 +209,7 @@ impl CpuCore {
             if let Some(down) = caches.leaving(now)
                 && self.net.can_send(op_of(&down))
             {
-                caches.left();
+                caches.pop_leaving();
                 self.send(now, op_of(&down), down.addr, down.token, out);
             }
         }
@@ -217,20 +217,20 @@ impl CpuCore {
         if !self.fetch(now, out) {
             self.count_stall(1);
         }
-        self.pass(1);
+        self.advance_cycles(1);
         self.reach_goals(now, out);
     }
 
-    /// Simulates cycles in which nothing is fetched and nothing retires.
+    /// Simulates cycles without fetching and retiring.
     fn idle(&mut self, cycles: u64) {
         self.count_stall(cycles);
-        self.pass(cycles);
+        self.advance_cycles(cycles);
     }
 
     #[inline]
     fn count_stall(&mut self, cycles: u64) {
         let needs_room = self.next.bubbles > 0 || self.next.op != CpuOp::WriteBack;
-        if needs_room && self.window.room() == 0 {
+        if needs_room && self.window.free_entries() == 0 {
             self.counters.window_full_cycles += cycles;
         } else {
             self.counters.memory_full_cycles += cycles;
@@ -238,7 +238,7 @@ impl CpuCore {
     }
 
     #[inline]
-    fn pass(&mut self, cycles: u64) {
+    fn advance_cycles(&mut self, cycles: u64) {
         self.now = self.now.after(cycles);
         self.counters.cycles += cycles;
         self.counters.read_cycles += cycles * self.net.reading;
@@ -261,7 +261,7 @@ impl CpuCore {
     }
 }
 
-/// The memory operation of a request of the caches.
+/// Returns the memory operation of a request of the caches.
 fn op_of(down: &Down) -> MemOp {
     if down.is_fetch() { MemOp::Read } else { MemOp::Write }
 }

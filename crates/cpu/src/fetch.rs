@@ -1,48 +1,48 @@
-//! Fetch and execution: groups of instructions enter the window, memory instructions go to the caches or the network.
+//! Fetch and execution: groups of instructions enter the window, and memory instructions access the caches or the network.
 
 use warpshard_base::{Addr, Cycle};
 use warpshard_cpu_load::{CpuInst, CpuOp};
 use warpshard_protocol::{MemOp, Outbox};
 
-use super::caches::{Accessed, STORE};
+use super::caches::{AccessResult, STORE};
 use super::core::CpuCore;
 use super::window::Deferred;
 
 impl CpuCore {
-    /// When the oldest load without an address can go to memory; a failed access is no event.
+    /// Returns the cycle at which the oldest load without an address can access memory; a failed access is not an event.
     #[inline]
     pub(super) fn deferred_event(&self) -> Cycle {
         match self.deferred.front() {
-            Some(deferred) if self.takes(MemOp::Read) => self.window.done(deferred.needs),
+            Some(deferred) if self.accepts(MemOp::Read) => self.window.done(deferred.needs),
             _ => Cycle::NEVER,
         }
     }
 
-    /// Whether caches or network accept an access.
+    /// Returns `true` if the caches or the network accept an access.
     #[inline]
-    fn takes(&self, op: MemOp) -> bool {
+    fn accepts(&self, op: MemOp) -> bool {
         self.caches.as_ref().map_or_else(|| self.net.can_send(op), |caches| !caches.is_refusing())
     }
 
-    /// Whether a dependent load has to wait for its address.
+    /// Returns `true` if a dependent load must wait for its address.
     #[inline]
-    fn must_wait(&self, now: Cycle) -> bool {
+    fn waits_for_address(&self, now: Cycle) -> bool {
         !self.deferred.is_empty() || self.last_dependent.is_some_and(|load| self.window.done(load) > now)
     }
 
-    /// Whether the next cycle's group has at least one instruction, unless an older load takes the memory port.
+    /// Returns `true` if the next cycle's group has at least one instruction, unless an older load takes the memory port.
     #[inline]
     pub(super) fn can_fetch(&self, now: Cycle) -> bool {
-        let room = self.window.room() > 0;
+        let room = self.window.free_entries() > 0;
         match self.next {
             CpuInst { bubbles: 1.., .. } => room,
-            CpuInst { op: CpuOp::WriteBack, .. } => self.takes(MemOp::Write),
-            CpuInst { op: CpuOp::Store, .. } => room && self.takes(MemOp::Write),
-            CpuInst { op: CpuOp::Load, dependent, .. } => room && (dependent && self.must_wait(now) || self.takes(MemOp::Read)),
+            CpuInst { op: CpuOp::WriteBack, .. } => self.accepts(MemOp::Write),
+            CpuInst { op: CpuOp::Store, .. } => room && self.accepts(MemOp::Write),
+            CpuInst { op: CpuOp::Load, dependent, .. } => room && (dependent && self.waits_for_address(now) || self.accepts(MemOp::Read)),
         }
     }
 
-    /// Fetches one group. Returns whether any instruction was fetched.
+    /// Fetches one group and returns `true` if any instruction was fetched.
     #[inline]
     pub(super) fn fetch(&mut self, now: Cycle, out: &mut Outbox) -> bool {
         let mut ports = self.spec.memory_per_cycle;
@@ -53,7 +53,7 @@ impl CpuCore {
         let mut fetched = false;
         let mut memory = self.spec.memory_per_cycle;
         loop {
-            let run = self.next.bubbles.min(slots).min(self.window.room());
+            let run = self.next.bubbles.min(slots).min(self.window.free_entries());
             self.window.push_ready(run);
             self.next.bubbles -= run;
             slots -= run;
@@ -62,7 +62,7 @@ impl CpuCore {
                 return fetched;
             }
             let takes_slot = self.next.op != CpuOp::WriteBack;
-            if takes_slot && (slots == 0 || self.window.room() == 0) || !self.memory_instruction(now, &mut ports, out) {
+            if takes_slot && (slots == 0 || self.window.free_entries() == 0) || !self.memory_instruction(now, &mut ports, out) {
                 return fetched;
             }
             fetched = true;
@@ -75,17 +75,17 @@ impl CpuCore {
         }
     }
 
-    /// Fetches and executes the next instruction, which accesses memory. `false` when it has to wait.
+    /// Fetches and executes the next instruction, which accesses memory; returns `false` if it must wait.
     #[inline]
     fn memory_instruction(&mut self, now: Cycle, ports: &mut u32, out: &mut Outbox) -> bool {
         let CpuInst { addr, op, dependent, .. } = self.next;
-        let waits = dependent && op == CpuOp::Load && self.must_wait(now);
+        let waits = dependent && op == CpuOp::Load && self.waits_for_address(now);
         if !waits {
             let (kind, token) = match op {
                 CpuOp::Load => (MemOp::Read, self.window.next_token()),
                 CpuOp::Store | CpuOp::WriteBack => (MemOp::Write, STORE),
             };
-            if *ports == 0 || !self.takes(kind) || !self.access(now, addr, kind == MemOp::Write, token, out) {
+            if *ports == 0 || !self.accepts(kind) || !self.access(now, addr, kind == MemOp::Write, token, out) {
                 return false;
             }
             *ports -= 1;
@@ -111,11 +111,11 @@ impl CpuCore {
         true
     }
 
-    /// Sends the oldest load whose address became known to memory. Returns whether it took a memory port.
+    /// Sends the oldest load whose address has become known to memory; returns `true` if it took a memory port.
     #[inline]
     fn execute_deferred(&mut self, now: Cycle, out: &mut Outbox) -> bool {
         let Some(&Deferred { load, addr, needs }) = self.deferred.front() else { return false };
-        if self.window.done(needs) > now || !self.takes(MemOp::Read) {
+        if self.window.done(needs) > now || !self.accepts(MemOp::Read) {
             return false;
         }
         let token = self.window.token(load);
@@ -128,7 +128,7 @@ impl CpuCore {
         true
     }
 
-    /// Performs an access; then `load_done` is the cycle of a load's data, if known. `false` when the access is not accepted.
+    /// Performs an access and sets `load_done` to the cycle of a load's data, if known; returns `false` if the access is not accepted.
     #[inline]
     fn access(&mut self, now: Cycle, addr: Addr, write: bool, token: u32, out: &mut Outbox) -> bool {
         match &mut self.caches {
@@ -137,10 +137,10 @@ impl CpuCore {
                 true
             }
             Some(caches) => match caches.access(now, addr, write, token, &mut self.counters) {
-                Accessed::Refused => false,
-                Accessed::AtFill => true,
-                Accessed::At(_) if write => true,
-                Accessed::At(done) => {
+                AccessResult::Rejected => false,
+                AccessResult::AtFill => true,
+                AccessResult::At(_) if write => true,
+                AccessResult::At(done) => {
                     self.load_done = done;
                     true
                 }
@@ -148,7 +148,7 @@ impl CpuCore {
         }
     }
 
-    /// Sends a request; there is a credit.
+    /// Sends a request; a credit must be available.
     #[inline]
     pub(super) fn send(&mut self, now: Cycle, op: MemOp, addr: Addr, token: u32, out: &mut Outbox) {
         match op {

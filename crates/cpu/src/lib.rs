@@ -1,7 +1,7 @@
 //! CPU cores: a trace-driven out-of-order core with private caches, as a unit of the machine.
 //!
-//! Inputs: a [`warpshard_cpu_load::CpuStream`], replies and credits of the networks. Outputs: requests, credits, and the
-//! events of warm-up and measurement. A core has its own clock and address space and knows no other unit.
+//! Input: a [`warpshard_cpu_load::CpuStream`], replies and credits of the networks. Output: requests, credits, and the events of warm-up
+//! and measurement. A core has its own clock and address space and does not depend on other units.
 #![forbid(unsafe_code)]
 
 mod caches;

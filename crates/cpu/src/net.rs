@@ -1,19 +1,19 @@
-//! The core's ends of its links: credits towards the request network, replies from the reply network, credits returned.
+//! The core's network interface: requests with their credits, and replies with the credits that the core returns.
 
 use std::collections::VecDeque;
 
 use warpshard_base::{Addr, CpuId, Cycle, LinkId, PortId, SectorMask, SliceId};
 use warpshard_protocol::{AddressMap, Credit, CreditReceiver, CreditSender, MemOp, MemPacket, NO_KERNEL, Outbox, PacketPart, Payload};
 
-/// Address bits of a core's own space.
+/// Number of address bits of a core's address space.
 const SPACE_BITS: u32 = 48;
 
-/// Distance in DRAM of the same address of neighbouring cores, so that copies of one program do not share rows: a number of
-/// 8 KB rows that is odd, so that all banks are reached.
+/// Distance in DRAM between equal addresses of neighbouring cores, so that copies of one program do not share rows: an odd number of 8 KB
+/// rows, so that all banks are used.
 const SPACE_STRIDE: u64 = 9371 << 13;
 
-/// Where an address of `core` lies in the machine: the core's number, counted from 1, stands in the bits from 48 up. Below,
-/// spaces of different cores are shifted against each other; that of core 0 is not.
+/// Returns the machine address of an address of `core`: bits 48 and up contain the core's number, counted from 1, and the lower bits are
+/// offset by a different amount for each core (0 for core 0).
 #[inline]
 pub fn place(core: CpuId, addr: Addr) -> Addr {
     let core = u64::from(core.0);
@@ -21,45 +21,45 @@ pub fn place(core: CpuId, addr: Addr) -> Addr {
     Addr((core + 1) << SPACE_BITS | within)
 }
 
-/// The links of a CPU core, and what it must know of the far ends.
+/// The links of a CPU core, and the parameters of their far ends.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CpuPorts {
-    /// Out: memory requests to the request network.
+    /// Outgoing link: memory requests to the request network.
     pub to_request_net: LinkId,
-    /// Out: credits to the reply network.
+    /// Outgoing link: credits to the reply network.
     pub reply_credit: LinkId,
-    /// In: replies from the reply network.
+    /// Incoming link: replies from the reply network.
     pub from_reply_net: LinkId,
-    /// In: credits from the request network.
+    /// Incoming link: credits from the request network.
     pub request_credit: LinkId,
-    /// The core's port at the networks: packets carry it as their requester, and credits for replies name it as the queue.
+    /// The core's port at the networks. Packets name it as their requester, and credits for replies as their queue.
     pub port: PortId,
-    /// Requests that the far end takes before it returns credits.
+    /// Initial credits: requests that the far end accepts before it returns a credit.
     pub credits: u32,
-    /// Writes that the far end also takes, if it keeps them in a separate queue, whose credits come with
-    /// queue number 1; `None` where reads and writes share the credits.
+    /// Initial credits for writes, if the far end has a separate queue for writes, whose credits have queue number 1; `None` if reads and
+    /// writes share the credits.
     pub write_credits: Option<u32>,
-    /// Replies that wait at the far end of the reply network for this core.
+    /// Capacity of the reply network's queue for this core, in replies.
     pub reply_queue: u32,
-    /// Where addresses lie; `None` sends everything to slice 0.
+    /// The address map; `None` sends all requests to slice 0.
     #[state(fixed)]
     pub map: Option<AddressMap>,
 }
 
-/// Requests out, replies in.
+/// The network interface of a core.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Net {
     core: CpuId,
     ports: CpuPorts,
     line_bytes: u64,
-    /// Places for reads (or all requests) and for writes.
+    /// Credits for reads (or all requests) and for writes.
     requests: [CreditSender; 2],
-    /// Places for replies.
+    /// Credits for replies.
     returns: CreditReceiver,
     replies: VecDeque<(Cycle, MemPacket)>,
-    /// Requests answered in part: their name, line, and the sectors that are still missing.
+    /// Requests with partial replies: their token, their line, and the missing sectors.
     partial: Vec<(u32, Addr, u8)>,
-    /// Outstanding reads.
+    /// Number of outstanding reads.
     pub(super) reading: u64,
 }
 
@@ -84,7 +84,7 @@ impl Net {
                 let pool = if self.ports.write_credits.is_some() { usize::from(queue & 1) } else { 0 };
                 self.requests[pool].deliver(at, count);
             }
-            other => panic!("{}: {link} brings {other:?} at {at}, which no CPU core expects", self.core),
+            other => panic!("{}: {link} delivers {other:?} at {at}, which no CPU core expects", self.core),
         }
     }
 
@@ -98,7 +98,7 @@ impl Net {
         self.requests[self.pool(op)].can_send()
     }
 
-    /// Sends a request for the line of `addr`, an address of the core's own space; there is a credit.
+    /// Sends a request for the line of `addr`, an address in the core's address space; a credit must be available.
     #[inline]
     pub(super) fn send(&mut self, now: Cycle, op: MemOp, addr: Addr, token: u32, out: &mut Outbox) {
         let pool = self.pool(op);
@@ -122,7 +122,7 @@ impl Net {
         out.send(self.ports.to_request_net, now, Payload::Mem(packet));
     }
 
-    /// Takes the credits that came by `now`.
+    /// Receives the credits that have arrived by `now`.
     #[inline]
     pub(super) fn take_credits(&mut self, now: Cycle) {
         for pool in &mut self.requests {
@@ -132,7 +132,7 @@ impl Net {
         }
     }
 
-    /// Takes one reply, and returns the name of a read that is complete with it and its line in the core's own space.
+    /// Receives one reply. If it completes a read, returns the read's token and its line in the core's address space.
     #[inline]
     pub(super) fn take_reply(&mut self, now: Cycle, out: &mut Outbox) -> Option<(u32, Addr)> {
         let &(_, packet) = self.replies.front().filter(|(at, _)| *at <= now)?;
@@ -146,7 +146,7 @@ impl Net {
         Some((packet.token, Addr(line)))
     }
 
-    /// Whether the sectors of `packet` are the last that its request waited for.
+    /// Returns `true` if the sectors of `packet` complete their request.
     fn is_whole(&mut self, packet: &MemPacket) -> bool {
         let wanted = (self.line_bytes / warpshard_base::SECTOR_BYTES) as u32;
         if packet.sectors().count() == wanted {
@@ -167,7 +167,7 @@ impl Net {
         whole
     }
 
-    /// The first cycle at which a credit or a reply is to be taken.
+    /// Returns the first cycle at which a credit or a reply can be received.
     #[inline]
     pub(super) fn next_event(&self) -> Cycle {
         let reply = self.replies.front().map_or(Cycle::NEVER, |(at, _)| *at);
@@ -175,10 +175,10 @@ impl Net {
         reply.min(reads.next()).min(writes.next())
     }
 
-    /// Credits and replies, for reports of a standstill.
+    /// Describes credits and replies, for deadlock reports.
     pub(super) fn describe(&self) -> String {
         format!(
-            "{} credits for requests, {} reads under way, {} replies waiting",
+            "{} credits for requests, {} reads in flight, {} replies waiting",
             self.requests[0].available(),
             self.reading,
             self.replies.len()

@@ -1,4 +1,4 @@
-//! The core as a unit: the same whatever spans it is run in, with few credits and answers in pieces.
+//! Tests of the core as a unit: results do not depend on the spans in which it is run, with few credits and replies in parts.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use super::{CpuCore, CpuGoals, CpuPorts, CpuSample, place};
 
 const END: u64 = 40_000;
 
-/// How the core is run.
+/// The spans in which the core is run.
 #[derive(Clone, Copy, Debug)]
 enum Spans {
     Each,
     Random(u64),
-    /// As the engine does: spans without events are handed over late, or settled.
+    /// Spans as in the engine: spans without events are run late, or settled.
     Events,
 }
 
@@ -36,8 +36,8 @@ fn stream(name: &str) -> CpuStream {
     CpuStream::Profile(ProfileStream::new(&builtin_profile(name).unwrap(), 9, 0))
 }
 
-/// Answers reads after a latency that depends on the address, one sector after the other for every third line, and gives
-/// credits back 20 cycles after each request. Returns the samples at some cycles, the events, and all requests.
+/// Simulates a core. Reads get replies after a latency that depends on the address, sector by sector for every third line, and credits
+/// return 20 cycles after each request. Returns the samples at some cycles, the events, and all requests.
 fn simulate(name: &str, spec: &CpuSpec, spans: Spans) -> (Vec<CpuSample>, Vec<Event>, Vec<(Cycle, MemPacket)>) {
     let [request, reply_credit, reply, request_credit] = [0, 1, 2, 3].map(LinkId);
     let ports = CpuPorts {
@@ -62,7 +62,7 @@ fn simulate(name: &str, spec: &CpuSpec, spans: Spans) -> (Vec<CpuSample>, Vec<Ev
     let mut rng = Rng::keyed(1, &[7]);
     let mut now = 0;
     while now < END {
-        // Nothing sent from here on is answered within ten cycles.
+        // Requests sent from this cycle on get no reply within ten cycles.
         let longest = 10 - now % 10;
         let span = match spans {
             Spans::Each => 1,
@@ -122,7 +122,7 @@ fn nothing_depends_on_how_the_span_is_cut() {
 }
 
 #[test]
-fn cores_have_address_spaces_of_their_own() {
+fn cores_have_private_address_spaces() {
     let addrs = [0, 4096, (1 << 48) - 128].map(Addr);
     for core in 0..64 {
         for addr in addrs {
@@ -135,7 +135,7 @@ fn cores_have_address_spaces_of_their_own() {
 }
 
 #[test]
-fn a_core_that_waits_says_for_what() {
+fn a_waiting_core_reports_the_cause() {
     let list = vec![CpuInst { bubbles: 0, addr: Addr(0), op: CpuOp::Load, dependent: true }];
     let ports = CpuPorts {
         to_request_net: LinkId(0),

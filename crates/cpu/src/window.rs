@@ -1,38 +1,38 @@
-//! The instruction window: in-order retirement over instructions numbered as they were fetched.
+//! The instruction window: in-order retirement over instructions numbered in fetch order.
 //!
-//! Only loads can be incomplete, so the window is two numbers and a queue of loads; runs of other instructions take no
-//! memory and are simulated in closed form.
+//! Only loads can be incomplete, so the window consists of two numbers and a queue of loads; runs of other instructions take no memory and
+//! are simulated in closed form.
 
 use warpshard_base::{Addr, Cycle};
 
 /// A load in the window.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Load {
-    /// Its number among all instructions.
+    /// The number of the load among all instructions.
     index: u64,
-    /// When its data is available; [`Cycle::NEVER`] while unknown.
+    /// The cycle at which the load's data is available; [`Cycle::NEVER`] while unknown.
     done: Cycle,
 }
 
-/// A load in the window whose address is not known yet.
+/// A load in the window with an unknown address.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Deferred {
     pub(super) load: u64,
     pub(super) addr: Addr,
-    /// The load whose data gives the address.
+    /// The load whose data determines the address.
     pub(super) needs: u64,
 }
 
-/// The window.
+/// The instruction window of a core.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Window {
     width: u64,
     size: u64,
-    /// Instructions retired and fetched so far.
+    /// Number of instructions retired and fetched so far.
     head: u64,
     tail: u64,
     loads: Box<[Load]>,
-    /// Numbers of the oldest load in the window and of the next one, counted over the run.
+    /// Numbers of the oldest load in the window and of the next load, counted over the run.
     first: u64,
     next: u64,
 }
@@ -43,21 +43,21 @@ impl Window {
         Self { width: u64::from(width), size: u64::from(size), head: 0, tail: 0, loads, first: 0, next: 0 }
     }
 
-    /// Instructions retired.
+    /// Returns the number of retired instructions.
     #[inline]
     pub(super) fn retired(&self) -> u64 {
         self.head
     }
 
-    /// Instructions inside.
+    /// Returns the number of instructions in the window.
     #[inline]
     pub(super) fn len(&self) -> u64 {
         self.tail - self.head
     }
 
-    /// Instructions that fit.
+    /// Returns the number of free entries.
     #[inline]
-    pub(super) fn room(&self) -> u64 {
+    pub(super) fn free_entries(&self) -> u64 {
         self.size - self.len()
     }
 
@@ -71,23 +71,23 @@ impl Window {
         (self.first < self.next).then(|| &self.loads[self.slot(self.first)])
     }
 
-    /// Fetches `count` instructions that are complete immediately; there is room.
+    /// Fetches `count` instructions that are complete immediately; there must be free entries.
     #[inline]
     pub(super) fn push_ready(&mut self, count: u64) {
-        debug_assert!(count <= self.room());
+        debug_assert!(count <= self.free_entries());
         self.tail += count;
     }
 
-    /// The token of the next load.
+    /// Returns the token of the next load.
     #[inline]
     pub(super) fn next_token(&self) -> u32 {
         self.token(self.next)
     }
 
-    /// Fetches a load whose data is available at `done`, and returns its number among the loads; there is room.
+    /// Fetches a load whose data is available at `done`, and returns its number among the loads; there must be a free entry.
     #[inline]
     pub(super) fn push_load(&mut self, done: Cycle) -> u64 {
-        debug_assert!(self.room() > 0);
+        debug_assert!(self.free_entries() > 0);
         let load = self.next;
         let slot = self.slot(load);
         self.loads[slot] = Load { index: self.tail, done };
@@ -96,25 +96,25 @@ impl Window {
         load
     }
 
-    /// The token of a load in requests: unique among those in the window.
+    /// Returns the token of a load for requests, unique among the loads in the window.
     #[inline]
     pub(super) fn token(&self, load: u64) -> u32 {
         self.slot(load) as u32
     }
 
-    /// The data of the load with this token is available at `at`.
+    /// Records that the data of the load with this token is available at `at`.
     #[inline]
     pub(super) fn complete(&mut self, token: u32, at: Cycle) {
         self.loads[token as usize].done = at;
     }
 
-    /// When the data of a load is available.
+    /// Returns the cycle at which the data of a load is available.
     #[inline]
     pub(super) fn done(&self, load: u64) -> Cycle {
         if load < self.first { Cycle(0) } else { self.loads[self.slot(load)].done }
     }
 
-    /// Retires as many instructions as a cycle can.
+    /// Retires the instructions that can retire in this cycle.
     #[inline]
     pub(super) fn retire(&mut self, now: Cycle) {
         let mut left = self.width.min(self.len());
@@ -133,7 +133,7 @@ impl Window {
         }
     }
 
-    /// When the next instruction can retire, if nothing more is fetched or completed.
+    /// Returns the cycle at which the next instruction can retire if nothing else is fetched or completed.
     #[inline]
     pub(super) fn next_retire(&self, now: Cycle) -> Cycle {
         match self.oldest() {
@@ -143,8 +143,8 @@ impl Window {
         }
     }
 
-    /// The number of cycles from `now` in each of which a full group without memory accesses is fetched and a full group or nothing
-    /// retires, provided that no load is completed from outside; and how many instructions retire in each.
+    /// Returns the number of cycles from `now` in which a full group without memory accesses is fetched and either a full group or nothing
+    /// retires, provided that no load is completed from outside; also returns the number of instructions that retire in each cycle.
     #[inline]
     pub(super) fn steady(&self, now: Cycle) -> (u64, u64) {
         let Some(load) = self.oldest() else {
@@ -158,12 +158,12 @@ impl Window {
             return (0, 0);
         }
         let until_done = load.done.0 - now.0;
-        (until_done.min(self.room() / self.width), 0)
+        (until_done.min(self.free_entries() / self.width), 0)
     }
 
-    /// Simulates `cycles` of [`Window::steady`].
+    /// Simulates `cycles` cycles of [`Window::steady`].
     #[inline]
-    pub(super) fn pass(&mut self, cycles: u64, retired: u64) {
+    pub(super) fn skip_steady(&mut self, cycles: u64, retired: u64) {
         self.head += cycles * retired;
         self.tail += cycles * self.width;
         debug_assert!(self.len() <= self.size);

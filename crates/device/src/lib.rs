@@ -1,6 +1,6 @@
-//! DRAM devices as data: standards with their timing, and the notation that maps addresses to a device.
+//! DRAM devices as data: standards with their timing, and a notation that maps addresses to locations in a device.
 //!
-//! Machines name them, controllers drive them and the test stand runs them alone; this package knows none of these.
+//! Machines name the devices, controllers schedule them, and the test rig runs them alone; this package depends on none of the three.
 #![forbid(unsafe_code)]
 
 pub mod mapping;

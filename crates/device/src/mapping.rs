@@ -1,8 +1,8 @@
-//! Addresses as bit fields: which bits of an address are channel, bank, row and column.
+//! Address mappings as bit fields: the address bits that select channel, bank, row and column.
 //!
-//! A mapping is written from the highest field to the lowest, two letters each, in any case: `RoBaRaCoCh`, `rochrababgco`.
-//! A number after a field takes this many of its bits; the others are placed by another occurrence: in `RoBaCoBgCo1` the lowest bit
-//! of the column lies below the bank groups.
+//! A mapping is written from the highest field to the lowest, two letters per field, in upper or lower case: `RoBaRaCoCh`, `rochrababgco`.
+//! A number after a field is the number of its bits at this position; another occurrence of the field holds the remaining bits. In
+//! `RoBaCoBgCo1` the lowest bit of the column lies below the bank groups.
 
 use warpshard_base::Addr;
 
@@ -31,80 +31,81 @@ const FIELDS: [(&str, Field); 7] = [
     ("co", Field::Column),
 ];
 
-/// Why an order of fields is not valid.
+/// A reason why an order of fields is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MappingError {
-    /// Two letters that name no field.
-    #[error("`{0}` is no address field; known: ch pc ra bg ba ro co")]
+    /// Two letters that do not name a field.
+    #[error("`{0}` is not an address field; expected ch, pc, ra, bg, ba, ro or co")]
     Unknown(String),
-    /// A field is there twice.
-    #[error("the address field `{0}` is there twice")]
-    Twice(String),
-    /// A field that every order needs is missing.
+    /// A field that occurs twice.
+    #[error("the address field `{0}` occurs twice")]
+    Repeated(String),
+    /// A mandatory field that is missing.
     #[error("the address field `{0}` is missing")]
     Missing(&'static str),
-    /// The parts of a field do not add up to its bits.
-    #[error("the address field `{field}` has {width} bits, and its parts {parts}")]
+    /// The widths of the parts of a field do not add up to the width of the field.
+    #[error("the address field `{field}` has {width} bits, but its parts have {parts}")]
     Parts {
         /// The field.
         field: &'static str,
-        /// Its bits.
+        /// The bits that the field needs.
         width: u32,
-        /// Bits of its parts.
+        /// The sum of the bits of its parts.
         parts: u32,
     },
-    /// The number of channels is no power of two.
+    /// The number of channels is not a power of two.
     #[error("{0} channels are not a power of two, so address bits cannot select one")]
     Channels(u32),
 }
 
-/// Where an address lies.
+/// The location of an address in the channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DramLocation {
     /// The channel.
     pub channel: u32,
-    /// The bank within the channel, as [`Organisation::bank`] numbers them.
+    /// The bank within the channel, numbered by [`Organisation::bank`].
     pub bank: u8,
     /// The row.
     pub row: u32,
-    /// The burst of the row.
+    /// The column: the index of the burst within the row.
     pub column: u32,
 }
 
-/// An order of fields for one organisation.
+/// An address mapping for one organisation: an order of fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     organisation: Organisation,
-    pieces: Vec<Piece>,
-    /// Address bits that the fields cover, and bits of the row.
+    pieces: Vec<FieldPart>,
+    /// Address bits that the fields cover, and bits of the row field.
     bits: u32,
     row_bits: u32,
-    /// Whether the row permutes the banks.
+    /// True if the row number permutes the banks.
     permuted: bool,
 }
 
-/// Adjacent address bits of one field.
+/// A run of adjacent address bits that belong to one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
+struct FieldPart {
     field: Field,
-    /// Lowest bit in the address, lowest bit in the field, and how many.
+    /// The lowest bit in the address, the lowest bit in the field, and the number of bits.
     shift: u32,
     at: u32,
     width: u32,
 }
 
 impl Mapping {
-    /// Parses an order of fields. Bank groups that are not named lie just below the banks; pseudo channels that are not named lie
-    /// where ranks are named, else just below the bank groups. So `RoBaRaCoCh` has the same meaning as in Ramulator.
+    /// Parses an order of fields. Bank groups that the text does not name are placed just below the banks. Pseudo channels that the text
+    /// does not name are placed at the position of the ranks if the text names ranks, else just below the bank groups. So `RoBaRaCoCh` has
+    /// the same meaning as in Ramulator.
     ///
     /// # Errors
-    /// For unknown, repeated and missing fields, and for parts that do not add up to their field.
+    /// Unknown, repeated or missing fields, and parts that do not add up to their field.
     pub fn parse(text: &str, organisation: &Organisation, channels: u32) -> Result<Self, MappingError> {
         if !channels.is_power_of_two() {
             return Err(MappingError::Channels(channels));
         }
         let o = organisation;
-        // Each field with the number of its bits, where one is given.
+        // Each field, with the number of its bits if the text gives one.
         let mut order: Vec<(Field, Option<u32>)> = Vec::new();
         let lower = text.to_ascii_lowercase();
         let mut rest = lower.chars().peekable();
@@ -117,7 +118,7 @@ impl Mapping {
                 rest.next();
             }
             if part.is_none() && order.contains(&(field, None)) {
-                return Err(MappingError::Twice(name));
+                return Err(MappingError::Repeated(name));
             }
             order.push((field, part));
         }
@@ -148,12 +149,12 @@ impl Mapping {
         for (name, field) in FIELDS {
             let parts: u32 = order.iter().filter(|(f, _)| *f == field).filter_map(|(_, part)| *part).sum();
             let (width, open) = (width_of(field), order.contains(&(field, None)));
-            // A field that the device lacks has no bits to divide, so one order fits devices with and without bank groups.
+            // A field that the device does not have has no bits to divide, so one order fits devices with and without bank groups.
             if width > 0 && at(&order, field).is_some() && (parts > width || parts < width && !open) {
                 return Err(MappingError::Parts { field: name, width, parts });
             }
         }
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut pieces: Vec<FieldPart> = Vec::new();
         let mut shift = o.burst_bytes.trailing_zeros();
         for &(field, part) in order.iter().rev() {
             let at = pieces.iter().filter(|piece| piece.field == field).map(|piece| piece.width).sum();
@@ -162,7 +163,7 @@ impl Mapping {
             let width = if whole == 0 { 0 } else { part.unwrap_or(whole - parts) };
             match pieces.last_mut() {
                 Some(below) if below.field == field => below.width += width,
-                _ if width > 0 => pieces.push(Piece { field, shift, at, width }),
+                _ if width > 0 => pieces.push(FieldPart { field, shift, at, width }),
                 _ => {}
             }
             shift += width;
@@ -170,16 +171,17 @@ impl Mapping {
         Ok(Self { organisation: *o, pieces, bits: shift, row_bits: width_of(Field::Row), permuted: false })
     }
 
-    /// The same with banks and bank groups mixed with the row by exclusive or, so that rows a power of two apart lie in different banks (Zhang, Zhu
-    /// and Zhang, "A permutation-based page interleaving scheme", MICRO 2000; there the lowest bits of the row take part, here all).
+    /// Returns the mapping with its banks and bank groups XORed with the row, so that rows a power of two apart are in different banks
+    /// (Zhang, Zhu and Zhang, "A permutation-based page interleaving scheme", MICRO 2000; the paper uses the lowest bits of the row, this
+    /// function all of them).
     #[must_use]
     pub fn permuted(self, permuted: bool) -> Self {
         Self { permuted, ..self }
     }
 
-    /// Where an address lies; bits above the highest field are ignored.
+    /// Returns the location of an address and ignores the bits above the highest field.
     #[inline]
-    pub fn locate(&self, addr: Addr) -> Place {
+    pub fn locate(&self, addr: Addr) -> DramLocation {
         let mut fields = [0u32; FIELDS.len()];
         for piece in &self.pieces {
             let bits = (addr.0 >> piece.shift & ((1 << piece.width) - 1)) as u32;
@@ -189,11 +191,11 @@ impl Mapping {
         let (row, mut group, mut bank) = (field(Field::Row), field(Field::Group), field(Field::Bank));
         if self.permuted {
             let (groups, banks) = (self.organisation.bank_groups.trailing_zeros(), self.organisation.banks.trailing_zeros());
-            let mixed = fold(row, groups + banks);
+            let mixed = xor_fold(row, groups + banks);
             group ^= mixed & ((1 << groups) - 1);
             bank ^= mixed >> groups;
         }
-        Place {
+        DramLocation {
             channel: field(Field::Channel),
             bank: self.organisation.bank(field(Field::PseudoChannel), group, bank) as u8,
             row,
@@ -201,17 +203,17 @@ impl Mapping {
         }
     }
 
-    /// The same, with the bits above the highest field added on top of the row: programs use addresses beyond the capacity of a
-    /// device, and no two addresses may share a location.
+    /// Returns the location of an address, with the bits above the highest field appended to the row. Programs use addresses beyond the
+    /// capacity of a device, and no two addresses may share a location.
     #[inline]
-    pub fn locate_beyond(&self, addr: Addr) -> Place {
+    pub fn locate_beyond(&self, addr: Addr) -> DramLocation {
         let place = self.locate(addr);
-        Place { row: place.row | ((addr.0 >> self.bits) as u32) << self.row_bits, ..place }
+        DramLocation { row: place.row | ((addr.0 >> self.bits) as u32) << self.row_bits, ..place }
     }
 }
 
-/// The exclusive or of a number's parts of `width` bits each.
-fn fold(mut number: u32, width: u32) -> u32 {
+/// Returns the exclusive or of the parts, of `width` bits each, of a number.
+fn xor_fold(mut number: u32, width: u32) -> u32 {
     if width == 0 {
         return 0;
     }
@@ -238,7 +240,7 @@ mod tests {
     fn ramulators_order_puts_channels_lowest_and_bank_groups_below_banks() {
         let map = mapping("RoBaRaCoCh", "ddr4-2400r", 2).unwrap();
         let at = |bit: u32| map.locate(Addr(1 << bit));
-        assert_eq!(at(6), Place { channel: 1, bank: 0, row: 0, column: 0 });
+        assert_eq!(at(6), DramLocation { channel: 1, bank: 0, row: 0, column: 0 });
         assert_eq!(at(7).column, 1);
         assert_eq!(at(7 + 7).bank, 4);
         assert_eq!(at(7 + 9).bank, 1);
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn every_burst_has_a_place_of_its_own() {
+    fn every_burst_has_a_separate_location() {
         for text in ["RoBaRaCoCh", "rochrababgco", "chrobabgpcco", "bgbapcrocoCh"] {
             let map = mapping(text, "hbm2-2000", 4).unwrap();
             let bit = |i: u32| map.locate(Addr(1 << i));
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_a_power_of_two_apart_lie_in_different_banks_where_the_row_permutes_them() {
+    fn rows_a_power_of_two_apart_use_different_banks_with_permutation() {
         let plain = mapping("RoBaCoBgPcCo1", "hbm3-5600", 1).unwrap();
         let map = plain.clone().permuted(true);
         let row = 1u64 << 15;
@@ -266,13 +268,13 @@ mod tests {
             assert!(banks(&map) >= 8, "rows 2^{shift} apart");
         }
         let places: BTreeSet<_> = (0..1 << 15).map(|i| map.locate(Addr(i * 32 + (row << 4)))).map(|p| (p.bank, p.row, p.column)).collect();
-        assert_eq!(places.len(), 1 << 15, "every burst has a place of its own");
+        assert_eq!(places.len(), 1 << 15, "every burst has a separate location");
     }
 
     #[test]
-    fn orders_that_are_none_are_refused() {
+    fn invalid_field_orders_are_rejected() {
         assert_eq!(mapping("RoBaXxCo", "gddr6-14g", 1), Err(MappingError::Unknown("xx".into())));
-        assert_eq!(mapping("RoBaRoCo", "gddr6-14g", 1), Err(MappingError::Twice("ro".into())));
+        assert_eq!(mapping("RoBaRoCo", "gddr6-14g", 1), Err(MappingError::Repeated("ro".into())));
         assert_eq!(mapping("RoBaCo", "gddr6-14g", 2), Err(MappingError::Missing("ch")));
         assert_eq!(mapping("BaCoCh", "gddr6-14g", 2), Err(MappingError::Missing("ro")));
         assert_eq!(mapping("RoBaCoCh", "gddr6-14g", 3), Err(MappingError::Channels(3)));
@@ -280,7 +282,7 @@ mod tests {
         let parts = |parts| Err(MappingError::Parts { field: "co", width: 6, parts });
         assert_eq!(mapping("RoCo4BaCo3", "gddr6-14g", 1), parts(7));
         assert_eq!(mapping("RoCo4BaCo1", "gddr6-14g", 1), parts(5));
-        assert_eq!(mapping("RoCoBaCo", "gddr6-14g", 1), Err(MappingError::Twice("co".into())));
+        assert_eq!(mapping("RoCoBaCo", "gddr6-14g", 1), Err(MappingError::Repeated("co".into())));
     }
 
     #[test]
@@ -294,13 +296,13 @@ mod tests {
         assert_eq!(at(9).column, 2);
         assert_eq!(u32::from(at(13).bank), organisation.bank(0, 0, 1));
         assert_eq!(at(15).row, 1);
-        // Neither bank groups nor pseudo channels: the column is whole again.
+        // This device has neither bank groups nor pseudo channels: the column is in one piece.
         let map = mapping("RoBaCoBgPcCo1", "gddr5-1600", 1).unwrap();
         assert_eq!(map, mapping("RoBaCo", "gddr5-1600", 1).unwrap());
     }
 
     #[test]
-    fn addresses_beyond_the_device_are_rows_of_their_own() {
+    fn addresses_beyond_the_device_have_separate_rows() {
         let map = mapping("RoBaCo", "gddr5-1600", 1).unwrap();
         let low = map.locate_beyond(Addr(0x1234_5678));
         let high = map.locate_beyond(Addr(1 << 40 | 0x1234_5678));

@@ -1,4 +1,4 @@
-//! Joules by component of the chip and by event.
+//! Energy in joules by component of the chip and by event.
 
 use super::component::Component;
 use super::event::Event;
@@ -10,44 +10,44 @@ pub struct Breakdown {
     pub seconds: f64,
     pub(super) joules: [f64; Component::COUNT],
     pub(super) events: [(u64, f64); Event::COUNT],
-    /// Whether there are links between GPUs.
+    /// `true` if there are links between GPUs.
     pub(super) links: bool,
 }
 
 impl Breakdown {
-    /// Every component with its joules, in a fixed order.
+    /// Returns the joules of every component, in a fixed order.
     pub fn components(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let all = Component::ALL.into_iter().zip(self.joules);
         all.filter(|(component, _)| self.has(*component)).map(|(component, joules)| (component.name(), joules))
     }
 
-    /// Joules of one component.
+    /// Returns the joules of one component.
     pub fn get(&self, component: Component) -> f64 {
         self.joules[component as usize]
     }
 
-    /// Every event with its number of occurrences and its joules.
+    /// Returns every event with its number of occurrences and its joules.
     pub fn events(&self) -> impl Iterator<Item = (&'static str, u64, f64)> {
         let all = Event::ALL.into_iter().zip(self.events);
         all.filter(|(event, _)| self.has(event.component())).map(|(event, (times, joules))| (event.name(), times, joules))
     }
 
-    /// Whether the machine has a component: all have all but links.
+    /// Returns `true` if the machine has a component. Only links may be absent.
     fn has(&self, component: Component) -> bool {
         self.links || component != Component::Links
     }
 
-    /// Joules of all components.
+    /// Returns the joules of all components.
     pub fn total(&self) -> f64 {
         self.joules.iter().sum()
     }
 
-    /// Joules that depend on time alone: leakage, DRAM background power, board.
+    /// Returns the joules that depend only on time: leakage, DRAM background power, board.
     pub fn at_rest(&self) -> f64 {
         Component::ALL.into_iter().filter(|component| component.is_static()).map(|component| self.get(component)).sum()
     }
 
-    /// Mean power in watts; 0 where no time has passed.
+    /// Returns the average power in watts; 0 if no time has passed.
     pub fn mean_watts(&self) -> f64 {
         if self.seconds > 0.0 { self.total() / self.seconds } else { 0.0 }
     }

@@ -7,7 +7,7 @@ named! {
     pub enum Component {
         /// The name in results.
         name: &'static str = 0,
-        /// Whether its energy depends on time and not on events.
+        /// `true` if the component's energy depends on time and not on events.
         is_static: bool = 1;
         SmStatic("sm_static", true): "Leakage of the SMs that are not power-gated.",
         SmClock("sm_clock", false): "Clock of the SMs while it runs.",

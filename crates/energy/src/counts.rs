@@ -1,31 +1,31 @@
-//! The counts that energy depends on: events, and the cycles of SMs by state.
+//! The counts on which energy depends: events, and the cycles of SMs by state.
 //!
-//! Input: the components of an outcome, or rows of an interval series. Invariant: the counts of all intervals add up to those
-//! of the run.
+//! Input: the components of an outcome, or rows of an interval series. Invariant: the counts of all intervals add up to the counts of the
+//! run.
 
 use warpshard_stats::{Counted, CounterInfo, IntervalColumn, IntervalRow, IntervalSeries, Outcome};
 
 use super::event::{Event, TERMS};
 
-/// Core cycles of all SMs together, by state.
+/// Core cycles by state, summed over all SMs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SmTime {
-    /// All states.
+    /// Cycles in all states.
     pub cycles: u64,
-    /// With a CTA resident.
+    /// Cycles with a resident CTA.
     pub resident: u64,
-    /// Paused: clock stopped.
+    /// Cycles in which the SM is paused: its clock is stopped.
     pub paused: u64,
-    /// Paused with a CTA resident.
+    /// Cycles in which the SM is paused with a resident CTA.
     pub paused_resident: u64,
-    /// Power-gated.
+    /// Cycles in which the SM is power-gated.
     pub gated: u64,
 }
 
 /// Events and time of a run or an interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Core cycles that passed.
+    /// Core cycles of the run or interval.
     pub cycles: u64,
     /// Core cycles of the SMs by state.
     pub sms: SmTime,
@@ -41,13 +41,13 @@ impl Default for Counts {
 
 /// The destination of the value of a counter.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum Destination {
     Event(Event),
     Sm(fn(&mut SmTime) -> &mut u64),
     Nowhere,
 }
 
-impl Place {
+impl Destination {
     fn of(kind: &str, counter: &str) -> Self {
         let sm: Option<fn(&mut SmTime) -> &mut u64> = match (kind, counter) {
             ("sm", "cycles") => Some(|sms| &mut sms.cycles),
@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// The same for a counter of a network. Meshes and crossbars both count flits, but only the flits of a crossbar are an
+    /// Returns the destination of a counter of a network. Meshes and crossbars both count flits, but only the flits of a crossbar are an
     /// event.
     fn among(kind: &str, meshed: bool, counter: &str) -> Self {
         if meshed && counter == "flits" { Self::Nowhere } else { Self::of(kind, counter) }
@@ -72,7 +72,7 @@ impl Place {
 }
 
 impl Counts {
-    /// The counts of a run, from its first cycle to the cut at which all components stopped counting.
+    /// Returns the counts of a run, from its first cycle to the cut at which all components stopped counting.
     pub fn of(outcome: &Outcome) -> Self {
         let mut counts = Self { cycles: outcome.counted_until, ..Self::default() };
         // Kinds of components alternate in the list; components of one kind have the same counters.
@@ -89,7 +89,7 @@ impl Counts {
         counts
     }
 
-    /// The counts of the interval that ends with `row` and began at cycle `before`.
+    /// Returns the counts of the interval that ends with `row` and began at cycle `before`.
     pub fn of_interval(row: &IntervalRow, before: u64) -> Self {
         let columns: Vec<_> = row.counters.iter().map(|(kind, counted)| (*kind, counted.info)).collect();
         let mut counts = Self { cycles: row.cycle - before, ..Self::default() };
@@ -97,7 +97,8 @@ impl Counts {
         counts
     }
 
-    /// The counts of each interval of a series, with the cycle at which it ended; the first began at cycle `before`.
+    /// Returns the counts of each interval of a series, with the cycle at which the interval ended; the first interval began at cycle
+    /// `before`.
     pub fn series(series: &IntervalSeries, before: u64) -> impl Iterator<Item = (u64, Self)> + use<'_> {
         let columns = Columns::of_intervals(series.columns());
         let (mut rows, mut before) = (series.values(), before);
@@ -110,7 +111,7 @@ impl Counts {
         })
     }
 
-    /// Number of occurrences of an event.
+    /// Returns the number of occurrences of an event.
     pub fn get(&self, event: Event) -> u64 {
         self.events[event as usize]
     }
@@ -125,7 +126,7 @@ impl Counts {
         self.zip(other, |mine, theirs| *mine += theirs);
     }
 
-    /// The counts since `earlier`, an earlier state of the same run.
+    /// Returns the counts since `earlier`, an earlier state of the same run.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut part = self.clone();
@@ -145,21 +146,21 @@ impl Counts {
     }
 }
 
-/// The destinations of a list of counters, kept for the next components with the same list.
+/// The destinations of a list of counters, cached for subsequent components with the same list.
 #[derive(Debug, Default)]
 struct Columns {
     infos: Vec<&'static CounterInfo>,
-    places: Vec<Place>,
+    places: Vec<Destination>,
 }
 
 impl Columns {
-    /// The destinations of the columns of an interval series.
+    /// Returns the destinations of the columns of an interval series.
     fn of_intervals(columns: &[IntervalColumn]) -> Self {
         let meshed = |kind: &str| columns.iter().any(|(other, info)| *other == kind && info.name == "hops");
-        Self { infos: Vec::new(), places: columns.iter().map(|(kind, info)| Place::among(kind, meshed(kind), info.name)).collect() }
+        Self { infos: Vec::new(), places: columns.iter().map(|(kind, info)| Destination::among(kind, meshed(kind), info.name)).collect() }
     }
 
-    /// Looks up the destinations of the counters of a component, unless they are those of the one before.
+    /// Looks up the destinations of a component's counters, unless the counters equal those of the previous component.
     fn resolve(&mut self, counters: &[Counted], kind: &str) {
         let same = |known: &&'static CounterInfo, counted: &Counted| std::ptr::eq(*known, counted.info) || *known == counted.info;
         if self.infos.len() == counters.len() && self.infos.iter().zip(counters).all(|(known, counted)| same(known, counted)) {
@@ -167,15 +168,15 @@ impl Columns {
         }
         let meshed = counters.iter().any(|counted| counted.info.name == "hops");
         self.infos = counters.iter().map(|counted| counted.info).collect();
-        self.places = self.infos.iter().map(|info| Place::among(kind, meshed, info.name)).collect();
+        self.places = self.infos.iter().map(|info| Destination::among(kind, meshed, info.name)).collect();
     }
 
     fn add(&self, counts: &mut Counts, values: impl Iterator<Item = u64>) {
         for (place, value) in self.places.iter().zip(values) {
             match place {
-                Place::Event(event) => counts.events[*event as usize] += value,
-                Place::Sm(field) => *field(&mut counts.sms) += value,
-                Place::Nowhere => {}
+                Destination::Event(event) => counts.events[*event as usize] += value,
+                Destination::Sm(field) => *field(&mut counts.sms) += value,
+                Destination::Nowhere => {}
             }
         }
     }

@@ -1,8 +1,8 @@
-//! Why a set of event energies cannot be had.
+//! Errors of loading a set of event energies.
 
 use thiserror::Error;
 
-/// Why a set of event energies cannot be had.
+/// An error of loading a set of event energies.
 #[derive(Debug, Error)]
 pub enum EnergyError {
     /// There is no built-in set of this name.
@@ -20,23 +20,23 @@ pub enum EnergyError {
     Unreadable {
         /// The file.
         name: String,
-        /// Why.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// The text is no TOML, or has other keys.
+    /// The text is not TOML, or has unknown keys.
     #[error("energy set `{name}`: {}", source.to_string().trim_end())]
     Text {
         /// The set.
         name: String,
-        /// What is wrong, with its line.
+        /// The error with its line.
         source: Box<toml::de::Error>,
     },
-    /// Values are impossible.
+    /// Values are out of range.
     #[error("energy set `{name}`: {wrong}")]
     Values {
         /// The set.
         name: String,
-        /// Each key with its value and what was expected.
+        /// Each invalid key with its value and the expected value.
         wrong: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The events that consume energy, and the counters whose sum each of them is.
+//! The events that consume energy, and the counters that are summed for each event.
 
 use warpshard_base::named;
 
@@ -9,7 +9,7 @@ named! {
     pub enum Event {
         /// The name in results.
         name: &'static str = 0,
-        /// The component that consumes its energy.
+        /// The component that consumes the energy.
         component: Component = 1;
         Issue("issue", Component::FrontEnd): "A warp instruction is decoded, checked against the scoreboard and selected by its scheduler.",
         Fetch("fetch", Component::FrontEnd): "Instructions are fetched from the instruction cache into a warp's buffer.",
@@ -47,12 +47,12 @@ named! {
     }
 }
 
-/// A counter and the event that it belongs to.
+/// A counter and the event to which it contributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// The kind of component that has it.
+    /// The kind of component that has the counter.
     pub kind: &'static str,
-    /// Its name.
+    /// The name of the counter.
     pub counter: &'static str,
     /// The event.
     pub event: Event,
@@ -62,7 +62,7 @@ const fn term(kind: &'static str, counter: &'static str, event: Event) -> Term {
     Term { kind, counter, event }
 }
 
-/// All counters of events, each once. Per-kernel counters are those of the SMs, which sum them.
+/// All counters that contribute to events, each once. Per-kernel counters are not listed, because SM counters include them.
 pub const TERMS: &[Term] = &[
     term("sm", "issued_sp", Event::Issue),
     term("sm", "issued_int", Event::Issue),
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_event_has_a_name_of_its_own_and_comes_from_a_counter() {
+    fn every_event_has_a_unique_name_and_a_counter() {
         for (i, event) in Event::ALL.into_iter().enumerate() {
             assert!(TERMS.iter().any(|term| term.event == event), "{event:?} comes from nothing");
             assert!(Event::ALL[..i].iter().all(|other| other.name() != event.name()), "{event:?}");

@@ -1,8 +1,8 @@
-//! From counters to joules.
+//! Conversion of counters to joules.
 //!
 //! Input: the counters of a run, an interval or real hardware ([`Counts`]), a machine, and a set of published event energies
-//! ([`EnergySet`]). Output: a [`Breakdown`] by component, with the events of each. Everything is a pure function of its
-//! inputs, and linear in the counts: intervals add up to the run. Models do not depend on this package.
+//! ([`EnergySet`]). Output: a [`Breakdown`] by component, with the events of each component. The result is a pure function of the input and
+//! linear in the counts: intervals add up to the run. Models do not depend on this package.
 #![forbid(unsafe_code)]
 
 mod breakdown;

@@ -1,10 +1,10 @@
 //! The energy model: a set of event energies applied to a machine.
 //!
-//! With the core voltage V and the reference voltage V0 of the set, the energy of events and of the clock on the chip scales
-//! with (V/V0)^2, and leakage with V/V0. DRAM and board have supplies of their own. Time is core cycles over the core
-//! frequency, so that static energy depends on the frequency of the machine.
+//! With the core voltage V and the reference voltage V0 of the set, the energy of events and of the clock on the chip scales with (V/V0)^2,
+//! and leakage with V/V0. DRAM and board have separate supplies. Time is core cycles divided by the core frequency, so that static energy
+//! depends on the frequency of the machine.
 //!
-//! An SM leaks unless it is power-gated, and more with a resident CTA. Its clock runs unless it is gated or paused.
+//! An SM leaks unless it is power-gated, and leaks more with a resident CTA. Its clock runs unless it is gated or paused.
 
 use warpshard_config::Machine;
 use warpshard_config::machine::Cache;
@@ -14,12 +14,12 @@ use warpshard_stats::{IntervalSeries, Outcome};
 use super::error::EnergyError;
 use super::{Breakdown, Component, Counts, EnergySet, Event};
 
-/// Bytes of a sector, of a line, and of a flit of crossbars without channels.
+/// Sizes in bytes of a sector, of a line, and of a flit of crossbars without channels.
 const SECTOR_BYTES: f64 = 32.0;
 const LINE_BYTES: f64 = 128.0;
 const FLIT_BYTES: f64 = 32.0;
 
-/// The properties of a machine that its energy depends on.
+/// The properties of a machine on which its energy depends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Shape {
     core_hertz: f64,
@@ -31,14 +31,14 @@ struct Shape {
     llc_mib: f64,
     channels: f64,
     burst_bytes: f64,
-    /// Boards with constant power.
+    /// Number of boards with constant power.
     boards: f64,
-    /// Joules of a byte that crosses a link between GPUs, and one to a host; `None` for a GPU alone.
+    /// Joules per byte that crosses a link between GPUs, and a link to a host; `None` for a single GPU.
     links: Option<(f64, f64)>,
 }
 
 impl Shape {
-    /// Sums over all GPUs; what an event takes is the same on each of them, which the checks of machines ensure.
+    /// Sums the properties over all GPUs. The checks of machines ensure that an event takes the same energy on each GPU.
     fn of(machine: &Machine) -> Self {
         let mem = &machine.mem;
         let slices = |gpu: &Machine| f64::from(gpu.mem.map.partitions * gpu.mem.map.slices_per_partition);
@@ -83,7 +83,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// `set` for `machine`, at the voltage of the machine or, where it has none, of the set.
+    /// Creates the model of `set` for `machine`, at the machine's voltage or, by default, the set's voltage.
     pub fn new(set: EnergySet, machine: &Machine) -> Self {
         let volts = match machine.energy.millivolts {
             0 => set.reference_volts,
@@ -92,10 +92,10 @@ impl Model {
         Self { name: machine.energy.set.clone(), set, volts, shape: Shape::of(machine) }
     }
 
-    /// The model of `machine` with the set that it names; `None` where it names none.
+    /// Creates the model of `machine` with the set that it names; `None` if it names none.
     ///
     /// # Errors
-    /// When the set is unknown or cannot be read.
+    /// The set is unknown or cannot be read.
     pub fn of(machine: &Machine) -> Result<Option<Self>, EnergyError> {
         if machine.energy.set == "none" {
             return Ok(None);
@@ -103,13 +103,13 @@ impl Model {
         Ok(Some(Self::new(EnergySet::named(&machine.energy.set)?, machine)))
     }
 
-    /// The same model at another core voltage.
+    /// Returns the model at another core voltage.
     #[must_use]
     pub fn at_volts(self, volts: f64) -> Self {
         Self { volts, ..self }
     }
 
-    /// Joules of one occurrence of an event.
+    /// Returns the joules of one occurrence of an event.
     pub fn joules(&self, event: Event) -> f64 {
         let (set, shape) = (&self.set, &self.shape);
         let l1 = |bytes: f64| set.l1.tag_pj + bytes * shape.l1_bytes;
@@ -151,13 +151,13 @@ impl Model {
             Event::DramRead => dram(set.dram.read_pj_byte * shape.burst_bytes),
             Event::DramWrite => dram(set.dram.write_pj_byte * shape.burst_bytes),
             Event::Refresh => dram(set.dram.refresh_pj * devices),
-            // Links have a supply of their own.
+            // Links have a separate supply, so their energy does not scale with the core voltage.
             Event::PeerLink => shape.links.map_or(0.0, |(peer, _)| peer),
             Event::HostLink => shape.links.map_or(0.0, |(_, host)| host),
         }
     }
 
-    /// The energy of the given counts.
+    /// Returns the energy of the given counts.
     pub fn breakdown(&self, counts: &Counts) -> Breakdown {
         let (set, shape) = (&self.set, &self.shape);
         let ratio = self.volts / set.reference_volts;
@@ -188,24 +188,24 @@ impl Model {
         Breakdown { seconds, joules, events, links: shape.links.is_some() }
     }
 
-    /// The energy of a whole run.
+    /// Returns the energy of a whole run.
     pub fn of_run(&self, outcome: &Outcome) -> Breakdown {
         self.breakdown(&Counts::of(outcome))
     }
 
-    /// The energy of each interval of a run, with the cycle at which the interval ended.
+    /// Returns the energy of each interval of a run, with the cycle at which the interval ended.
     pub fn intervals<'a>(&'a self, series: &'a IntervalSeries) -> impl Iterator<Item = (u64, Breakdown)> + 'a {
         Counts::series(series, 0).map(|(cycle, counts)| (cycle, self.breakdown(&counts)))
     }
 }
 
 impl EnergySet {
-    /// The energy of a whole run of `machine`, at the voltage that the machine names.
+    /// Returns the energy of a whole run of `machine`, at the machine's voltage.
     pub fn breakdown(&self, outcome: &Outcome, machine: &Machine) -> Breakdown {
         self.breakdown_of(&Counts::of(outcome), machine)
     }
 
-    /// The energy of what was counted: a run, an interval, or the difference of two states of a run.
+    /// Returns the energy of a run, of an interval, or of the difference between two states of a run.
     pub fn breakdown_of(&self, counts: &Counts, machine: &Machine) -> Breakdown {
         Model::new(self.clone(), machine).breakdown(counts)
     }

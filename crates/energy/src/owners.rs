@@ -1,8 +1,8 @@
-//! What the energy of events was spent for: which kernel launch, and which application where several share the GPU.
+//! Attribution of event energy to kernel launches, and to applications that share the GPU.
 //!
-//! In: the counters of kernels, and what LLC slices count by application. Out: joules of each, which sum to those of all events. What SMs
-//! count by kernel is exact. Other events of the SMs go by warp instructions, those of networks, links and LLC by LLC accesses, those of DRAM by its
-//! sectors. Clocks and what is spent at rest belong to nobody.
+//! Input: the counters of kernels, and the counters of LLC slices by application. Output: joules of each owner, which sum to the joules of
+//! all events. SM counters by kernel are exact. The energy of other SM events is divided by warp instructions, the energy of networks,
+//! links and LLC by LLC accesses, and the energy of DRAM by its sectors. Clock energy and static energy are not attributed.
 
 use warpshard_stats::{Counted, LaunchCounters, Outcome, components};
 
@@ -10,10 +10,10 @@ use super::counts::Counts;
 use super::event::{Event, TERMS};
 use super::model::Model;
 
-/// What one owner did.
+/// The activity of one owner.
 #[derive(Clone, Default)]
 struct Work<'a> {
-    /// The counters of its kernels.
+    /// The counters of the owner's kernels.
     kernels: Vec<&'a LaunchCounters>,
     llc_accesses: u64,
     dram_sectors: u64,
@@ -29,7 +29,7 @@ const ACCESSES: [&str; 1] = ["llc_accesses"];
 const SECTORS: [&str; 2] = ["dram_reads", "dram_writes"];
 
 impl Model {
-    /// Joules of the events of each kernel launch.
+    /// Returns the joules of the events of each kernel launch.
     pub fn by_kernel(&self, outcome: &Outcome) -> Vec<f64> {
         let work = outcome.kernels.iter().map(|kernel| {
             let of = |names: &[&str]| total(kernel.counters.iter(), &|name| names.contains(&name));
@@ -38,7 +38,7 @@ impl Model {
         self.divided(outcome, &work.collect::<Vec<_>>())
     }
 
-    /// Joules of the events of each application, with all its executions; empty where one application had the GPU.
+    /// Returns the joules of the events of each application, over all its executions; empty for a single application.
     pub fn by_application(&self, outcome: &Outcome) -> Vec<f64> {
         let mut work = vec![Work::default(); outcome.applications.len()];
         for kernel in &outcome.kernels {
@@ -56,7 +56,7 @@ impl Model {
         self.divided(outcome, &work)
     }
 
-    /// The joules of all events, divided among those who did `work`.
+    /// Returns the joules of all events, divided among the owners of `work`.
     fn divided(&self, outcome: &Outcome, work: &[Work]) -> Vec<f64> {
         let counts = Counts::of(outcome);
         let instructions: Vec<u64> = work.iter().map(|work| work.sum(&|name| name == "warp_instructions")).collect();
@@ -87,7 +87,7 @@ fn total(counters: impl Iterator<Item = Counted>, wanted: &dyn Fn(&str) -> bool)
     counters.filter(|counted| wanted(counted.info.name)).map(|counted| counted.value).sum()
 }
 
-/// The parts of a whole, equal where there is nothing to go by.
+/// Returns the fractions proportional to `by`, and equal fractions if all are 0.
 fn shares(by: &[u64]) -> impl Iterator<Item = f64> {
     let (all, count) = (by.iter().sum::<u64>() as f64, by.len() as f64);
     by.iter().map(move |one| if all > 0.0 { *one as f64 / all } else { 1.0 / count })

@@ -1,8 +1,7 @@
 //! Sets of event energies and leakages, read from TOML.
 //!
-//! Input: a built-in name or the path of a file. Output: an [`EnergySet`] in which every value is given, finite and not
-//! negative. The key of a value ends in its unit: `_pj` is picojoules per event, `_pj_byte` picojoules per byte of the access,
-//! `_watts` watts.
+//! Input: a built-in name or the path of a file. Output: an [`EnergySet`] in which every value is given, finite and not negative. The key
+//! of a value ends in its unit: `_pj` for picojoules per event, `_pj_byte` for picojoules per byte of the access, `_watts` for watts.
 
 use std::path::Path;
 
@@ -12,7 +11,7 @@ use warpshard_configs::{File, Files, Kind};
 
 use super::error::EnergyError;
 
-/// The names of the built-in sets.
+/// Returns the names of the built-in sets.
 pub fn builtin_sets() -> impl Iterator<Item = &'static str> {
     Files::core().names(Kind::Energy)
 }
@@ -33,106 +32,106 @@ macro_rules! part {
 }
 
 part! {
-    /// Static power and clock of an SM.
+    /// Static power and clock energy of an SM.
     SmPart {
         /// Leakage of an SM that is not power-gated.
         static_watts,
         /// Additional leakage with a resident CTA, from lanes that are otherwise off.
         resident_watts,
-        /// Clock, per cycle with a resident CTA.
+        /// Clock energy per cycle with a resident CTA.
         clock_pj,
-        /// Clock, per cycle without a resident CTA.
+        /// Clock energy per cycle without a resident CTA.
         idle_clock_pj,
     }
 }
 part! {
-    /// Instructions, per warp instruction (issue), fetch, or active lane (the others).
+    /// Energies of instructions: per warp instruction (issue), per fetch, or per active lane (all others).
     InstructionPart {
         /// Decoding, scoreboard and scheduler, per warp instruction.
         issue_pj,
         /// A fetch from the instruction cache.
         fetch_pj,
-        /// Integer arithmetic.
+        /// A lane of integer arithmetic.
         integer_pj,
-        /// Moves, conversions, votes, shuffles.
+        /// A lane of a move, conversion, vote or shuffle.
         move_pj,
-        /// Single precision.
+        /// A lane of single-precision arithmetic.
         float_pj,
-        /// Double precision.
+        /// A lane of double-precision arithmetic.
         double_pj,
-        /// Special functions.
+        /// A lane of a special function.
         special_pj,
         /// A lane's share of a matrix instruction.
         tensor_pj,
-        /// Texture instructions.
+        /// A lane of a texture instruction.
         texture_pj,
         /// A lane's share of an instruction of the uniform datapath.
         uniform_pj,
-        /// Branches, fences, barriers, exits.
+        /// A lane of a branch, fence, barrier or exit.
         control_pj,
-        /// The address of a memory access.
+        /// The address computation of a lane of a memory access.
         address_pj,
     }
 }
 part! {
-    /// The register file, per register of a whole warp (128 bytes).
+    /// Energies of the register file, per register of a whole warp (128 bytes).
     RegisterPart {
-        /// A read, including the transfer to the collector.
+        /// A register read, including the transfer to the collector.
         read_pj,
-        /// A write.
+        /// A register write.
         write_pj,
     }
 }
 part! {
-    /// Shared memory.
+    /// Energies of shared memory.
     SharedPart {
         /// A pass over the banks: conflict detection and crossbar control.
         pass_pj,
-        /// A word of four bytes.
+        /// An access to a word of four bytes.
         word_pj,
     }
 }
 part! {
-    /// The constant cache.
+    /// Energies of the constant cache.
     ConstantPart {
-        /// An access.
+        /// An access to the constant cache.
         access_pj,
     }
 }
 part! {
-    /// The L1 data cache. An access moves a line of 128 bytes, or a sector of 32 where the coalescer makes requests of sectors.
+    /// Energies of the L1 data cache. An access moves a line of 128 bytes, or a sector of 32 bytes if the coalescer makes sector requests.
     L1Part {
-        /// Tags, per access.
+        /// Tag lookup, per access.
         tag_pj,
-        /// Reading data.
+        /// Data read, per byte.
         read_pj_byte,
-        /// Writing data.
+        /// Data write, per byte.
         write_pj_byte,
     }
 }
 part! {
-    /// The networks.
+    /// Energies of the networks.
     NocPart {
-        /// A byte through a crossbar with its buffers.
+        /// A byte that crosses a crossbar, including its buffers.
         crossbar_pj_byte,
-        /// A byte into and out of a router's buffer.
+        /// A byte written to and read from a router's buffer.
         buffer_pj_byte,
-        /// A byte through a router's switch.
+        /// A byte that crosses a router's switch.
         switch_pj_byte,
-        /// A byte over the link between two routers.
+        /// A byte that crosses the link between two routers.
         link_pj_byte,
-        /// Static power per port (of an SM, CPU core or slice), both subnets.
+        /// Static power per port (of an SM, CPU core or slice) of both subnets.
         static_watts,
     }
 }
 part! {
-    /// The LLC. An access moves a sector of 32 bytes, or a line of 128 where lines have no sectors.
+    /// Energies of the LLC. An access moves a sector of 32 bytes, or a line of 128 bytes if lines have no sectors.
     LlcPart {
-        /// Tags, per access.
+        /// Tag lookup, per access.
         tag_pj,
-        /// Reading data.
+        /// Data read, per byte.
         read_pj_byte,
-        /// Writing data.
+        /// Data write, per byte.
         write_pj_byte,
         /// The arithmetic of an atomic access.
         atomic_pj,
@@ -141,17 +140,17 @@ part! {
     }
 }
 part! {
-    /// DRAM. A burst is spread over all devices of a channel.
+    /// Energies of DRAM. A burst is spread over all devices of a channel.
     DramPart {
-        /// Opening and closing a row, per device.
+        /// Activate and precharge of a row, per device.
         activate_pj,
-        /// Reading, with pins and memory controller.
+        /// Data read, per byte, including pins and memory controller.
         read_pj_byte,
-        /// Writing, with pins and memory controller.
+        /// Data write, per byte, including pins and memory controller.
         write_pj_byte,
         /// A refresh of all banks, per device.
         refresh_pj,
-        /// Background power per device, including refreshes where the channel model has none.
+        /// Background power per device, including refreshes if the channel model has none.
         background_watts,
         /// Bytes of a burst per device.
         device_burst_bytes,
@@ -160,48 +159,48 @@ part! {
     }
 }
 part! {
-    /// The board.
+    /// Power of the board.
     BoardPart {
-        /// Constant power.
+        /// Constant power of the board.
         constant_watts,
     }
 }
 
-/// Energies of events and leakages of a technology.
+/// Event energies and leakages of a technology.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnergySet {
     /// A one-line description.
     pub summary: String,
-    /// The core voltage at which the values hold, in volts.
+    /// The core voltage of the values, in volts.
     pub reference_volts: f64,
-    /// SMs.
+    /// Energies of SMs.
     pub sm: SmPart,
-    /// Instructions.
+    /// Energies of instructions.
     pub instruction: InstructionPart,
-    /// The register file.
+    /// Energies of the register file.
     pub registers: RegisterPart,
-    /// Shared memory.
+    /// Energies of shared memory.
     pub shared: SharedPart,
-    /// The constant cache.
+    /// Energies of the constant cache.
     pub constant: ConstantPart,
-    /// The L1.
+    /// Energies of the L1.
     pub l1: L1Part,
-    /// The networks.
+    /// Energies of the networks.
     pub noc: NocPart,
-    /// The LLC.
+    /// Energies of the LLC.
     pub llc: LlcPart,
-    /// DRAM and its controllers.
+    /// Energies of DRAM and its controllers.
     pub dram: DramPart,
-    /// The board.
+    /// Power of the board.
     pub board: BoardPart,
 }
 
 impl EnergySet {
-    /// A built-in set by its name, or the set in a file, when the name contains a `/` or ends in `.toml`.
+    /// Loads a built-in set by name, or the set in a file if the name contains a `/` or ends in `.toml`.
     ///
     /// # Errors
-    /// An unknown name, a file that cannot be read, or what is wrong in it.
+    /// An unknown name, or a file that cannot be read or is invalid.
     pub fn named(name: &str) -> Result<Self, EnergyError> {
         if name.contains('/') || name.ends_with(".toml") {
             let text = warpshard_config::input::read_text(Path::new(name))
@@ -217,10 +216,10 @@ impl EnergySet {
         }
     }
 
-    /// The set in a text; messages refer to it as `name`.
+    /// Parses a set from a text; messages use the name `name`.
     ///
     /// # Errors
-    /// What is wrong, with its key or line.
+    /// The errors in the text, with key or line.
     pub fn from_text(name: &str, text: &str) -> Result<Self, EnergyError> {
         let set: Self = toml::from_str(text).map_err(|error| EnergyError::Text { name: name.to_owned(), source: Box::new(error) })?;
         let mut wrong = Vec::new();
@@ -238,7 +237,7 @@ impl EnergySet {
         if wrong.is_empty() { Ok(set) } else { Err(EnergyError::Values { name: name.to_owned(), wrong: wrong.join("; ") }) }
     }
 
-    /// Calls `see` for every value with its table (and a dot) and its key.
+    /// Calls `see` for every value, with its table (and a dot) and its key.
     pub fn visit(&self, see: &mut dyn FnMut(&'static str, &'static str, f64)) {
         see("", "reference_volts", self.reference_volts);
         self.sm.visit(&mut |key, value| see("sm.", key, value));

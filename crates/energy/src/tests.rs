@@ -1,11 +1,11 @@
-//! The laws from counts to joules, by cases that are worked out by hand.
+//! Tests of the conversion from counts to joules, with values computed by hand.
 
 use warpshard_config::Machine;
 use warpshard_config::machine::Mesh;
 
 use super::*;
 
-/// A set whose values are all different and easy to multiply.
+/// A set with distinct values that are easy to multiply.
 const SET: &str = r#"
 summary = "for tests"
 reference_volts = 1.0
@@ -63,7 +63,7 @@ controller_watts = 0.75
 constant_watts = 7.0
 "#;
 
-/// Four SMs at 1000 MHz, two partitions of two slices, a crossbar.
+/// Returns the model of machine tiny: four SMs at 1000 MHz, two partitions of two slices, a crossbar.
 fn tiny() -> Model {
     let machine = Machine::load("tiny", &[]).unwrap().machine;
     Model::new(EnergySet::from_text("test", SET).unwrap(), &machine)
@@ -73,13 +73,13 @@ fn close(value: f64, expected: f64) {
     assert!((value - expected).abs() <= expected.abs() * 1e-12 + 1e-24, "{value} instead of {expected}");
 }
 
-/// `cycles` core cycles of all four SMs in which nothing happens, without a CTA.
+/// Returns the counts of `cycles` idle core cycles of all four SMs, without CTAs.
 fn idle(cycles: u64) -> Counts {
     Counts { cycles, sms: SmTime { cycles: 4 * cycles, ..SmTime::default() }, ..Counts::default() }
 }
 
 #[test]
-fn events_cost_what_the_set_says() {
+fn events_have_the_energies_of_the_set() {
     let model = tiny();
     let mut counts = idle(0);
     counts.set(Event::Issue, 3);
@@ -95,9 +95,9 @@ fn events_cost_what_the_set_says() {
 }
 
 #[test]
-fn caches_and_memory_pay_by_the_bytes_that_they_move() {
+fn caches_and_memory_cost_energy_per_byte() {
     let model = tiny();
-    // A sector of 32 bytes each: tiny has Volta's coalescer, sectored lines and a crossbar.
+    // Each access moves a sector of 32 bytes: tiny has Volta's coalescer, sectored lines and a crossbar.
     close(model.joules(Event::L1Read), (8.0 + 64.0) * 1e-12);
     close(model.joules(Event::L1Miss), (8.0 + 64.0 + 96.0) * 1e-12);
     close(model.joules(Event::L1Write), (8.0 + 96.0) * 1e-12);
@@ -113,7 +113,7 @@ fn caches_and_memory_pay_by_the_bytes_that_they_move() {
 }
 
 #[test]
-fn a_burst_pays_for_its_bytes_and_a_row_for_its_devices() {
+fn a_burst_costs_energy_per_byte_and_a_row_per_device() {
     let mut machine = Machine::load("m2090", &[]).unwrap().machine;
     machine.mem.dram.control = None;
     (machine.mem.dram.bus_bytes, machine.mem.dram.burst) = (8, 8);
@@ -125,13 +125,13 @@ fn a_burst_pays_for_its_bytes_and_a_row_for_its_devices() {
 }
 
 #[test]
-fn an_sm_pays_for_its_state() {
+fn static_energy_depends_on_the_state_of_an_sm() {
     let model = tiny();
     let sm = |sms: SmTime| {
         let energy = model.breakdown(&Counts { cycles: 1000, sms, ..Counts::default() });
         (energy.get(Component::SmStatic), energy.get(Component::SmClock))
     };
-    // 1000 cycles of a clock of 1000 MHz are a microsecond.
+    // 1000 cycles of a clock of 1000 MHz are one microsecond.
     let all = SmTime { cycles: 1000, ..SmTime::default() };
     let (leak, clock) = sm(all);
     close(leak, 2e-6);
@@ -149,7 +149,7 @@ fn an_sm_pays_for_its_state() {
 }
 
 #[test]
-fn what_is_paid_for_time_alone_follows_the_size_of_the_machine() {
+fn static_energy_scales_with_the_size_of_the_machine() {
     let model = tiny();
     let energy = model.breakdown(&idle(2000));
     let machine = Machine::load("tiny", &[]).unwrap().machine;
@@ -164,7 +164,7 @@ fn what_is_paid_for_time_alone_follows_the_size_of_the_machine() {
 }
 
 #[test]
-fn twice_the_voltage_is_four_times_the_dynamic_and_twice_the_leaking_energy() {
+fn twice_the_voltage_gives_four_times_the_dynamic_and_twice_the_leakage_energy() {
     let mut counts = idle(1000);
     Event::ALL.iter().enumerate().for_each(|(i, event)| counts.set(*event, 1 + i as u64));
     counts.sms.resident = 1700;
@@ -180,7 +180,7 @@ fn twice_the_voltage_is_four_times_the_dynamic_and_twice_the_leaking_energy() {
 }
 
 #[test]
-fn half_the_frequency_doubles_what_is_paid_for_time_and_nothing_else() {
+fn half_the_frequency_doubles_only_the_static_energy() {
     let mut machine = Machine::load("tiny", &[]).unwrap().machine;
     machine.clocks.core.0 /= 2;
     let slow = Model::new(EnergySet::from_text("test", SET).unwrap(), &machine);
@@ -218,7 +218,7 @@ fn the_machine_names_set_and_voltage() {
 }
 
 #[test]
-fn built_in_sets_are_complete_and_what_is_wrong_is_named() {
+fn built_in_sets_are_complete_and_errors_are_named() {
     for name in builtin_sets() {
         assert!(!EnergySet::named(name).unwrap().summary.is_empty());
     }
@@ -232,11 +232,11 @@ fn built_in_sets_are_complete_and_what_is_wrong_is_named() {
 }
 
 #[test]
-fn machines_that_ship_with_the_program_name_sets_that_there_are() {
+fn built_in_machines_name_existing_energy_sets() {
     for machine in warpshard_config::builtin_machines(warpshard_configs::Files::core()) {
         let loaded = Machine::load(machine.name, &[]).unwrap().machine;
         let model = Model::of(&loaded).unwrap();
-        // GPUs with unlike core clocks have no energy, and there is no set for the process of h100.
+        // GPUs with different core clocks have no energy model, and there is no set for the process of h100.
         assert_eq!(model.is_none(), ["tiny", "v100-p100", "h100", "a100", "rtx3080"].contains(&machine.name), "{}", machine.name);
     }
 }

@@ -1,21 +1,21 @@
-//! The next event of each of a worker's units, so that units without one cost nothing.
+//! The next event of each unit of a worker. Units without an event cost no host time.
 //!
-//! In: next events, in global ticks. Out: the units that have an event before the epoch's end, and the least event of the
-//! others. Invariant: a unit without an event, which can only get one by a message, is not visited.
+//! Inputs: next events, in global ticks. Outputs: the units with an event before the end of the epoch, and the earliest event of the
+//! other units. Invariant: a unit without an event is not visited; only a message can give it an event.
 
 use warpshard_base::Tick;
 
-/// Next events of a worker's units, by place.
+/// Next events of the units of a worker, indexed as its slots.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     next: Vec<Tick>,
     class: Vec<u16>,
-    /// A bit per unit that has a next event at all.
+    /// Bit set of the units that have a next event.
     active: Vec<u64>,
 }
 
 impl Agenda {
-    /// Replaces all entries by one per unit: its class and its next event.
+    /// Replaces all entries with the class and next event of each unit.
     pub(super) fn reset(&mut self, units: impl Iterator<Item = (u16, Tick)>) {
         self.next.clear();
         self.class.clear();
@@ -25,44 +25,44 @@ impl Agenda {
         }
         self.active.clear();
         self.active.resize(self.next.len().div_ceil(64), 0);
-        for place in 0..self.next.len() {
-            self.set(place, self.next[place]);
+        for slot_index in 0..self.next.len() {
+            self.set(slot_index, self.next[slot_index]);
         }
     }
 
-    /// Sets the next event of the unit at `place`.
+    /// Sets the next event of the unit in slot `slot`.
     #[inline]
-    pub(super) fn set(&mut self, place: usize, next: Tick) {
-        self.next[place] = next;
-        let bit = 1 << (place % 64);
+    pub(super) fn set(&mut self, slot_index: usize, next: Tick) {
+        self.next[slot_index] = next;
+        let bit = 1 << (slot_index % 64);
         if next == Tick::NEVER {
-            self.active[place / 64] &= !bit;
+            self.active[slot_index / 64] &= !bit;
         } else {
-            self.active[place / 64] |= bit;
+            self.active[slot_index / 64] |= bit;
         }
     }
 
-    /// Sets the next event of the unit at `place` to `next` unless it has an earlier one.
+    /// Lowers the next event of the unit in slot `slot` to `next` if `next` is earlier.
     #[inline]
-    pub(super) fn lower(&mut self, place: usize, next: Tick) {
-        if next < self.next[place] {
-            self.set(place, next);
+    pub(super) fn lower(&mut self, slot_index: usize, next: Tick) {
+        if next < self.next[slot_index] {
+            self.set(slot_index, next);
         }
     }
 
-    /// Appends the units that have an event before the limit of their class to `due`, ascending; returns the least event of the
-    /// others.
+    /// Appends the units with an event before the limit of their class to `due`, in ascending order; returns the earliest event of the
+    /// other units.
     #[inline]
     pub(super) fn due(&self, limits: &[Tick], due: &mut Vec<u32>) -> Tick {
         let mut least = Tick::NEVER;
         for (word, &bits) in self.active.iter().enumerate() {
             let mut bits = bits;
             while bits != 0 {
-                let place = word * 64 + bits.trailing_zeros() as usize;
+                let slot_index = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                let next = self.next[place];
-                if next < limits[usize::from(self.class[place])] {
-                    due.push(place as u32);
+                let next = self.next[slot_index];
+                if next < limits[usize::from(self.class[slot_index])] {
+                    due.push(slot_index as u32);
                 } else {
                     least = least.min(next);
                 }
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn only_units_with_an_event_before_the_limit_of_their_class_are_due() {
         let mut agenda = Agenda::default();
-        agenda.reset((0..130).map(|place| (place % 2, Tick::NEVER)));
+        agenda.reset((0..130).map(|slot_index| (slot_index % 2, Tick::NEVER)));
         let due = |agenda: &Agenda, limits: [u64; 2]| {
             let mut due = Vec::new();
             let least = agenda.due(&limits.map(Tick), &mut due);

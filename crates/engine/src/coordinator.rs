@@ -1,7 +1,7 @@
-//! The coordinator: what the last worker to arrive at the barrier does for all.
+//! The coordinator: work that the last worker to arrive at the barrier does for all workers.
 //!
-//! It sets the bounds of the next epoch, makes cuts where the director or an event asks for them, hands decisions to the workers,
-//! balances shards, and ends the run. Nothing that it does beyond cuts and decisions has an effect on anything simulated.
+//! It sets the bounds of the next epoch, makes cuts for the director or an event, passes decisions to the workers,
+//! balances shards, and ends the run. Only its cuts and decisions affect simulated behaviour.
 
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use warpshard_base::{Cycle, Tick, UnitId};
 use warpshard_stats::LateMessages;
 use warpshard_sync::{Locals, StopFlag};
 
-use super::checkpoint::{Checkpoints, Part, Saved, SavedUnit};
-use super::director::{Cut, Director, SeenEvent, View};
-use super::placement::{ShardCost, improve, place, tolerated};
+use super::checkpoint::{Checkpoints, EncodedState, SavedRun, SavedUnit};
+use super::director::{Cut, CutEvent, Director, View};
+use super::placement::{ShardCost, assign_shards, max_imbalance, move_shards};
 use super::ranks::{Division, EpochReport, Values};
 use super::record::Recorder;
 use super::scaling::{ActiveWorkers, EpochFacts};
@@ -20,84 +20,84 @@ use super::shared::{Decisions, Shared, Step, StopReason, TimeClass};
 use super::worker::{REMOTE, Report, Worker};
 use super::{Unit, Work};
 
-/// Host time of single units is measured in one epoch of this many, since reading the clock costs as much as an idle unit.
+/// The engine measures the host time of single units once per this many epochs, since reading the clock costs as much as an idle unit.
 const MEASURE_EVERY: u64 = 4;
-/// Epochs between two checks of the balance of the workers.
+/// Epochs between two checks of the load balance of the workers.
 const BALANCE_EVERY: u64 = 16;
-/// Measured host nanoseconds that a check of the balance needs, at least.
-const ENOUGH_NANOS: u64 = 1_000_000;
-/// Host time between two reports of progress.
+/// Minimum of measured host nanoseconds for a check of the load balance.
+const MIN_BALANCE_NANOS: u64 = 1_000_000;
+/// Minimum host time between two progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-/// Time between two views while the run stands still because somebody wants it to.
-const PAUSE: Duration = Duration::from_millis(20);
-/// Epochs between two checks of the host's clock and of failures.
-const LOOK_EVERY: u64 = 64;
-/// Cuts in a row without effect after which an idle machine counts as deadlocked.
-const PATIENCE: u32 = 1000;
+/// Host time between two views while an observer has paused the run.
+const PAUSED_VIEW_INTERVAL: Duration = Duration::from_millis(20);
+/// Epochs between two checks of the host clock and of failures.
+const CLOCK_CHECK_EVERY: u64 = 64;
+/// Successive cuts without effect after which an idle machine counts as deadlocked.
+const MAX_IDLE_CUTS: u32 = 1000;
 
-/// Why the run ended, before the machine's own view of it.
+/// The reason for the end of a run, as the coordinator records it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
-    /// At a cut.
+pub(super) enum EndReason {
+    /// The run ended at a cut.
     Cut(StopReason),
-    /// Nothing can happen any more, but work is left: the report.
+    /// No unit can proceed, but work is left; holds the deadlock report.
     Deadlock(String),
     /// The director reported a failure.
     Failure(String),
-    /// A checkpoint could not be kept.
+    /// A checkpoint could not be stored.
     Unsaved(String),
 }
 
-/// What workers share, with the coordinator's own state inside.
+/// The state that workers share, including the coordinator's private state.
 pub(super) type CoordinatedState<U, D> = Shared<U, Coordinator<U, D>>;
 
-/// The coordinator's own state.
+/// The coordinator's private state.
 pub(super) struct Coordinator<U: Unit, D> {
     pub(super) director: D,
     pub(super) stop: StopFlag,
     pub(super) max_cycles: Option<Cycle>,
-    /// Base ticks by which a group of units may be ahead of every other one; with one group, the length of an epoch.
+    /// Base ticks by which a group of units may run ahead of every other group; with one group, the length of an epoch.
     pub(super) stride: u64,
-    /// The global tick that each group has reached, or reaches in the current epoch.
+    /// Global tick that each group has reached or reaches in the current epoch.
     pub(super) reached: Vec<Tick>,
-    /// Base ticks by which the last unit lags behind the first.
+    /// Base ticks by which the last unit lags behind the first unit.
     pub(super) skew: u64,
     /// Base ticks from an event to its effect.
     pub(super) event_latency: u64,
     pub(super) decision_latency: u64,
-    /// Events with the cycle of their effect.
-    pub(super) events: Vec<(Cycle, SeenEvent<U::Event>)>,
+    /// Pending events with the cycle of their effect.
+    pub(super) events: Vec<(Cycle, CutEvent<U::Event>)>,
     pub(super) delayed: Vec<(Cycle, Decisions<U>)>,
     pub(super) stop_at: Option<Cycle>,
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<EndReason>,
     pub(super) idle_cuts: u32,
     pub(super) epochs: u64,
     pub(super) cuts: u64,
-    /// How often shards moved to other workers.
+    /// Number of times that shards moved to other workers.
     pub(super) moves: u64,
     pub(super) shard_of: Vec<u32>,
-    /// The worker of each shard, for each number of active workers that there was; that of the present number is taken out.
+    /// The worker of each shard, for each number of active workers used so far; empty for the present number.
     pub(super) placements: Vec<Vec<u16>>,
     pub(super) worker_of_shard: Vec<u16>,
-    /// The other ranks, if there are any, and the units that they step.
+    /// The other ranks of the run, if any, and the rank of each unit.
     pub(super) division: Option<Division>,
     pub(super) elsewhere: Vec<(UnitId, U)>,
-    /// Records what each epoch costs, where that is asked for.
+    /// Recorder of the host time of each epoch, if the settings request it.
     pub(super) recorder: Option<Recorder>,
     pub(super) shard_costs: Vec<ShardCost>,
     pub(super) workers: ActiveWorkers,
-    /// Where checkpoints go.
+    /// The period and the sink of checkpoints.
     pub(super) checkpoints: Checkpoints,
-    /// Whether the present cut is made for a checkpoint alone, and whether its state is saved as soon as all messages are delivered.
+    /// True if the present cut only makes a checkpoint; and true if the state is to be saved after all messages are delivered.
     pub(super) only_saves: bool,
     pub(super) saves: bool,
     pub(super) began: Instant,
-    pub(super) looked: Instant,
-    /// Host time of this state's own work, for which all workers wait.
+    pub(super) last_report: Instant,
+    /// Host time spent in the coordinator while all workers wait.
     pub(super) spent: Duration,
 }
 
-/// Runs after every epoch, in the worker that arrived last.
+/// Coordinates the workers after each epoch; runs in the worker that arrived last.
 pub(super) fn coordinate<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     match shared.step {
         Step::Run => {
@@ -119,17 +119,17 @@ pub(super) fn coordinate<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<
             }
         }
         Step::Settle => after_settle(shared, workers),
-        Step::Explain => {
+        Step::CollectWaitReasons => {
             let waiting: Vec<_> = workers.iter_mut().flat_map(|worker| worker.waiting.drain(..)).collect();
-            let gathered = shared.coordinator().gather_waiting(waiting);
-            let ending = gathered.map_or_else(Ending::Failure, |waiting| Ending::Deadlock(deadlock_report(&shared.names, waiting)));
+            let gathered = shared.coordinator().gather_wait_reasons(waiting);
+            let ending = gathered.map_or_else(EndReason::Failure, |waiting| EndReason::Deadlock(deadlock_report(&shared.names, waiting)));
             shared.coordinator().ending = Some(ending);
             shared.step = Step::Stop;
         }
         Step::Stop => {}
     }
     if shared.step == Step::Stop {
-        // Retired workers leave, too.
+        // Retired workers stop, too.
         workers.set_active(workers.len());
     }
 }
@@ -146,36 +146,36 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
         let of_units = if recorder.units { workers.len() } else { 0 };
         let units = workers.iter_mut().take(of_units).flat_map(|worker| {
             worker.work.close();
-            worker.work.iter_mut().map(|slot| (slot.id, slot.nanos + slot.all_nanos, slot.taken))
+            worker.work.iter_mut().map(|slot| (slot.id, slot.nanos + slot.decayed_nanos, slot.taken))
         });
         recorder.note(units, spent.into_iter(), sent);
     }
     let report = match own.epoch_report(workers, shared.active, &mut shared.from_ranks) {
         Ok(report) => report,
         Err(failure) => {
-            own.ending = Some(Ending::Failure(failure));
+            own.ending = Some(EndReason::Failure(failure));
             shared.step = Step::Stop;
             return;
         }
     };
     let EpochReport { sent, next, .. } = report;
-    for event in report.events.into_iter().filter(|event| own.director.wants(event.kind)) {
+    for event in report.events.into_iter().filter(|event| own.director.causes_cut(event.kind)) {
         let effect = Cycle((event.at.0 + own.event_latency).div_ceil(period));
         let at = Cycle(event.at.0 / period);
         let cut = shared.reference.tick(effect);
         let passed = |(present, class): (&Cycle, &TimeClass)| *present > class.clock.edge_at_or_after(cut);
         debug_assert!(!shared.presents.iter().zip(&shared.classes).any(passed), "an event at {at} takes effect in the past");
-        own.events.push((effect, SeenEvent { unit: event.unit, at, kind: event.kind }));
+        own.events.push((effect, CutEvent { unit: event.unit, at, kind: event.kind }));
     }
     if let Some(work) = report.work
-        && own.looked.elapsed() >= PROGRESS_EVERY
+        && own.last_report.elapsed() >= PROGRESS_EVERY
     {
-        own.looked = Instant::now();
+        own.last_report = Instant::now();
         own.director.progress(Cycle(own.foremost().0 / period), work);
-        own.show(Cycle(own.foremost().0 / period), work, workers);
+        own.show_units(Cycle(own.foremost().0 / period), work, workers);
     }
     if let Some(failure) = report.failure {
-        own.ending = Some(Ending::Failure(failure));
+        own.ending = Some(EndReason::Failure(failure));
         shared.step = Step::Stop;
         return;
     }
@@ -183,29 +183,29 @@ fn after_run<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, worke
         own.stop_at = Some(Cycle(own.foremost().0.div_ceil(period)));
     }
     let idle = sent == 0 && next == Tick::NEVER;
-    let wake = own.director.may_wake() && own.director.next_cut(shared.last_cut).is_some() && own.idle_cuts < PATIENCE;
+    let wake = own.director.can_wake_idle() && own.director.next_cut(shared.last_cut).is_some() && own.idle_cuts < MAX_IDLE_CUTS;
     if idle && own.events.is_empty() && own.delayed.is_empty() && own.stop_at.is_none() && !wake {
-        shared.step = Step::Explain;
+        shared.step = Step::CollectWaitReasons;
         return;
     }
     own.idle_cuts = if idle { own.idle_cuts } else { 0 };
     if sent == 0 {
         own.reached.iter_mut().for_each(|reached| *reached = (*reached).max(next));
     }
-    let looks = std::mem::take(&mut shared.weighs) && measured(workers) >= ENOUGH_NANOS;
-    shared.forgets = looks;
+    let looks = std::mem::take(&mut shared.sums_costs) && measured(workers) >= MIN_BALANCE_NANOS;
+    shared.halves_costs = looks;
     if own.workers.varies() {
         own.note_epoch(workers);
     }
     let rescaled = own.workers.count() != shared.active;
     set_bounds(shared);
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
-    if shared.step == Step::Run && (rescaled || looks && own.unbalanced(shared.active, &shared.classes, workers)) {
+    if shared.step == Step::Run && (rescaled || looks && own.rebalances(shared.active, &shared.classes, workers)) {
         shared.step = Step::Deliver;
     }
 }
 
-/// Sets the bounds of the next epoch, in which the group that lags most is stepped, or makes the cut that all groups have reached.
+/// Sets the bounds of the next epoch, which steps the group that lags most, or makes the cut that all groups have reached.
 pub(super) fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>) {
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
     let wanted = [
@@ -226,12 +226,13 @@ pub(super) fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<
     if own.reached[turn].0 >= horizon {
         shared.last_cut = cut.unwrap_or_default();
         own.only_saves = wanted != cut;
-        shared.sampled = !own.only_saves && own.director.wants_counters();
-        shared.sees_tasks = !own.only_saves && own.director.wants_tasks();
+        shared.reads_counters = !own.only_saves && own.director.reads_counters();
+        shared.reads_tasks = !own.only_saves && own.director.reads_tasks();
         shared.step = Step::Settle;
         return;
     }
-    // Messages that others send from now on arrive at least a stride after where they are; the group's own pass through the others.
+    // A message that another group sends arrives at least one stride after that group's present. A message between units of this group
+    // would pass through the other groups.
     let alone = own.reached[turn].0 + groups as u64 * own.stride;
     let others = (0..groups).filter(|&group| group != turn).map(|group| own.reached[group].0 + own.stride);
     let end = others.fold(alone, u64::min).min(horizon);
@@ -248,25 +249,25 @@ pub(super) fn set_bounds<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<
     let round = own.epochs / groups as u64;
     shared.measured = own.recorder.is_some() || round.is_multiple_of(MEASURE_EVERY);
     shared.backwards = round % 2 == 1;
-    shared.weighs = shared.active > 1 && (own.epochs + 1).is_multiple_of(BALANCE_EVERY);
+    shared.sums_costs = shared.active > 1 && (own.epochs + 1).is_multiple_of(BALANCE_EVERY);
     shared.step = Step::Run;
     shared.epoch += 1;
 }
 
-/// The host nanoseconds of the units of all workers, as they have summed them up.
+/// Returns the host nanoseconds of all units, from the sums in the workers' reports.
 fn measured<U: Unit>(workers: &mut Locals<'_, Worker<U>>) -> u64 {
     workers.iter_mut().flat_map(|worker| worker.report.load).sum()
 }
 
-/// Whether the measured loads of workers differ by so little in a group that no shard moves.
+/// Returns true if the measured loads of the workers differ so little in a group that no shard moves.
 fn balanced(reports: &[Report], group: usize) -> bool {
     let loads = || reports.iter().map(|report| report.load[group]);
-    let units: u32 = reports.iter().map(|report| report.weighed[group]).sum();
+    let units: u32 = reports.iter().map(|report| report.weighed_units[group]).sum();
     let gap = loads().max().unwrap_or(0) - loads().min().unwrap_or(0);
-    gap <= tolerated(loads().sum(), units as usize, reports.len())
+    gap <= max_imbalance(loads().sum(), units as usize, reports.len())
 }
 
-/// What workers read of their units, in the order of the units.
+/// Returns the values that workers read from their units, in the order of the units.
 fn by_unit(mut read: Values) -> Vec<Vec<u64>> {
     read.sort_by_key(|(unit, _)| *unit);
     read.into_iter().map(|(_, values)| values).collect()
@@ -279,10 +280,10 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, wo
         workers.iter_mut().flat_map(|worker| worker.tasks.drain(..)).collect(),
     ];
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
-    if (shared.sampled || shared.sees_tasks)
+    if (shared.reads_counters || shared.reads_tasks)
         && let Some(Err(failure)) = own.division.as_mut().map(|division| division.gather(&mut values))
     {
-        own.ending = Some(Ending::Failure(failure));
+        own.ending = Some(EndReason::Failure(failure));
         shared.step = Step::Stop;
         return;
     }
@@ -293,12 +294,12 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, wo
     own.cuts += 1;
     own.saves = own.checkpoints.is_due(at);
     if own.only_saves {
-        // Nobody else may see that there is a cut.
-        go_on(shared);
+        // The cut must be invisible to the director and the units.
+        resume_after_cut(shared);
         return;
     }
     own.idle_cuts += 1;
-    let mut events: Vec<SeenEvent<U::Event>> = own.events.extract_if(.., |(effect, _)| *effect <= at).map(|(_, event)| event).collect();
+    let mut events: Vec<CutEvent<U::Event>> = own.events.extract_if(.., |(effect, _)| *effect <= at).map(|(_, event)| event).collect();
     events.sort_by_key(|event| (event.at, event.unit));
     let ended = own.director.is_over(&events);
     let reason = if ended {
@@ -314,8 +315,8 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, wo
     let decisions = own.director.at_cut(&cut);
     if let Some(reason) = reason {
         own.ending = Some(match own.director.failure() {
-            Some(failure) => Ending::Failure(failure),
-            None => Ending::Cut(reason),
+            Some(failure) => EndReason::Failure(failure),
+            None => EndReason::Cut(reason),
         });
         shared.step = Step::Stop;
         return;
@@ -327,11 +328,11 @@ fn after_settle<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, wo
     if !due.is_empty() {
         shared.decisions = due;
     }
-    go_on(shared);
+    resume_after_cut(shared);
 }
 
-/// Leaves a cut; where its state is to be saved, once all messages are delivered.
-fn go_on<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>) {
+/// Resumes the run after a cut; if the state is to be saved, has all messages delivered first.
+fn resume_after_cut<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>) {
     let at = shared.reference.tick(shared.last_cut);
     shared.coordinator().reached.fill(at);
     set_bounds(shared);
@@ -342,7 +343,7 @@ fn go_on<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>) {
 }
 
 impl<U: Unit, D: Director<U>> Coordinator<U, D> {
-    /// What happened in an epoch, in this rank and all others; their messages go to `from_ranks`.
+    /// Returns the report of an epoch over all ranks; puts the messages of the other ranks into `from_ranks`.
     fn epoch_report(
         &mut self,
         workers: &mut Locals<'_, Worker<U>>,
@@ -350,7 +351,7 @@ impl<U: Unit, D: Director<U>> Coordinator<U, D> {
         from_ranks: &mut Vec<Vec<u8>>,
     ) -> Result<EpochReport<U::Event>, String> {
         let alone = self.division.is_none();
-        let looks = self.epochs.is_multiple_of(LOOK_EVERY) && (!alone || self.looked.elapsed() >= PROGRESS_EVERY);
+        let looks = self.epochs.is_multiple_of(CLOCK_CHECK_EVERY) && (!alone || self.last_report.elapsed() >= PROGRESS_EVERY);
         let mut report = EpochReport {
             sent: 0,
             next: Tick::NEVER,
@@ -386,8 +387,8 @@ impl<U: Unit, D: Director<U>> Coordinator<U, D> {
         Ok(report)
     }
 
-    /// Adds what the units of the other ranks wait for.
-    fn gather_waiting(&mut self, mut waiting: Vec<(UnitId, Vec<String>)>) -> Result<Vec<(UnitId, Vec<String>)>, String> {
+    /// Adds the wait reasons of the units of other ranks.
+    fn gather_wait_reasons(&mut self, mut waiting: Vec<(UnitId, Vec<String>)>) -> Result<Vec<(UnitId, Vec<String>)>, String> {
         if let Some(division) = &mut self.division {
             for other in division.exchange(&waiting, &mut Vec::new())? {
                 waiting.extend(other);
@@ -397,7 +398,7 @@ impl<U: Unit, D: Director<U>> Coordinator<U, D> {
     }
 }
 
-/// Work that the units of this rank have done.
+/// Returns the work that the units of this rank have done.
 fn work_of<U: Unit>(workers: &mut Locals<'_, Worker<U>>) -> Work {
     let mut work = Work::default();
     for worker in workers.iter_mut() {
@@ -411,27 +412,27 @@ fn work_of<U: Unit>(workers: &mut Locals<'_, Worker<U>>) -> Work {
 }
 
 impl<U: Unit, D> Coordinator<U, D> {
-    /// The global tick that the foremost group has reached.
+    /// Returns the global tick of the group that is furthest ahead.
     fn foremost(&self) -> Tick {
         self.reached.iter().copied().max().unwrap_or_default()
     }
 
-    /// The worker of each unit.
+    /// Returns the worker of each unit; [`REMOTE`] for a unit of another rank.
     pub(super) fn worker_of(&self) -> Vec<u16> {
         let own = |unit: usize| self.division.as_ref().is_none_or(|division| division.owns(unit));
         let worker = |(unit, &shard): (usize, &u32)| if own(unit) { self.worker_of_shard[shard as usize] } else { REMOTE };
         self.shard_of.iter().enumerate().map(worker).collect()
     }
 
-    /// Shows the units to whoever watches, and stands still as long as they want it.
-    fn show<U2: Unit>(&mut self, now: Cycle, work: Work, workers: &mut Locals<'_, Worker<U2>>)
+    /// Shows the units to an observer, and pauses the run as long as the observer requests it.
+    fn show_units<U2: Unit>(&mut self, now: Cycle, work: Work, workers: &mut Locals<'_, Worker<U2>>)
     where
         D: Director<U2>,
     {
         while self.director.is_watched() {
             let counters = by_unit(workers.iter_mut().flat_map(|worker| worker.present_counters()).collect());
-            let waiting = self.director.wants_waiting().then(|| {
-                let mut waiting: Vec<_> = workers.iter_mut().flat_map(|worker| worker.present_waiting()).collect();
+            let waiting = self.director.shows_waiting().then(|| {
+                let mut waiting: Vec<_> = workers.iter_mut().flat_map(|worker| worker.wait_reasons()).collect();
                 waiting.sort_by_key(|(unit, _)| *unit);
                 waiting
             });
@@ -439,11 +440,11 @@ impl<U: Unit, D> Coordinator<U, D> {
             if !stays || self.stop.requested() {
                 return;
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(PAUSED_VIEW_INTERVAL);
         }
     }
 
-    /// Chooses how many workers are active from now on.
+    /// Chooses the number of active workers for the next epochs.
     fn note_epoch(&mut self, workers: &mut Locals<'_, Worker<U>>) {
         let (mut steps, mut busy) = (0, Duration::ZERO);
         for worker in workers.iter_mut() {
@@ -453,16 +454,16 @@ impl<U: Unit, D> Coordinator<U, D> {
         self.workers.note(EpochFacts { now: self.began.elapsed(), steps, busy });
     }
 
-    /// Exchanges the assignment of shards to `before` workers for that to `now` workers: the last one, if there was one.
-    fn place_on(&mut self, before: usize, now: usize) {
+    /// Replaces the assignment of shards to `before` workers by an assignment to `now` workers: the last such assignment, if there is one.
+    fn switch_placement(&mut self, before: usize, now: usize) {
         let next = std::mem::take(&mut self.placements[now]);
-        let next = if next.is_empty() { place(&self.shard_costs, now) } else { next };
+        let next = if next.is_empty() { assign_shards(&self.shard_costs, now) } else { next };
         self.placements[before] = std::mem::replace(&mut self.worker_of_shard, next);
     }
 
-    /// Whether shards should move to other workers by the measured host time; if so, `worker_of_shard` holds the new assignment. Each
-    /// group is balanced separately, since it is stepped separately.
-    fn unbalanced(&mut self, active: usize, classes: &[TimeClass], workers: &mut Locals<'_, Worker<U>>) -> bool {
+    /// Returns true if the measured host time requires shards to move to other workers; `worker_of_shard` then holds the new assignment.
+    /// Each group is stepped separately and therefore balanced separately.
+    fn rebalances(&mut self, active: usize, classes: &[TimeClass], workers: &mut Locals<'_, Worker<U>>) -> bool {
         let reports: Vec<Report> = workers.iter_mut().take(active).map(|worker| worker.report).collect();
         let groups = 0..self.reached.len();
         if groups.clone().all(|group| balanced(&reports, group)) {
@@ -478,24 +479,24 @@ impl<U: Unit, D> Coordinator<U, D> {
         }
         let mut improved = false;
         for costs in &costs {
-            improved |= improve(costs, &mut self.worker_of_shard, active);
+            improved |= move_shards(costs, &mut self.worker_of_shard, active);
         }
         improved
     }
 }
 
-/// Retires workers, or makes retired ones active again, as the coordinator has chosen.
+/// Sets the number of active workers that the coordinator has chosen, by retiring or reactivating workers.
 fn rescale<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
     let (before, now) = (shared.active, own.workers.count());
     if before != now {
-        own.place_on(before, now);
+        own.switch_placement(before, now);
         shared.active = now;
         workers.set_active(now);
     }
 }
 
-/// Moves shards to the workers that `worker_of_shard` assigns them to. All mailboxes are empty.
+/// Moves shards to the workers that `worker_of_shard` assigns. All mailboxes must be empty.
 fn balance<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) {
     let own = shared.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner);
     own.moves += 1;
@@ -511,29 +512,29 @@ fn balance<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers
     }
 }
 
-/// Saves the present cut. All messages are delivered.
-fn save<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) -> Result<(), Ending> {
+/// Saves a checkpoint of the present cut. All messages must have been delivered.
+fn save<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, workers: &mut Locals<'_, Worker<U>>) -> Result<(), EndReason> {
     let mut units: Vec<SavedUnit> = Vec::new();
     let (mut messages, mut late) = (0, LateMessages::default());
     for worker in workers.iter_mut() {
         messages += worker.messages;
         late.add(&worker.late);
-        units.extend(worker.work.iter_mut().map(|slot| (slot.id, slot.next, Part::of(&slot.unit))));
+        units.extend(worker.work.iter_mut().map(|slot| (slot.id, slot.next, EncodedState::of(&slot.unit))));
     }
     let (at, decisions) = (shared.last_cut, shared.decisions.clone());
     let own = shared.coordinator();
-    let director = Part::of(&own.director);
+    let director = EncodedState::of(&own.director);
     if let Some(division) = &mut own.division {
-        division.gather_states(&mut units, &mut messages, &mut late).map_err(Ending::Failure)?;
+        division.gather_states(&mut units, &mut messages, &mut late).map_err(EndReason::Failure)?;
         if division.ranks.rank() != 0 {
             return Ok(());
         }
     }
     units.sort_by_key(|(unit, ..)| *unit);
     let (events, delayed) = (own.events.clone(), own.delayed.clone());
-    let saved = Saved::<U> { at, units, events, delayed, decisions, idle_cuts: own.idle_cuts, messages, late, director };
-    match &mut own.checkpoints.keep {
-        Some(keep) => keep(at, Part::of(&saved).into_bytes()).map_err(Ending::Unsaved),
+    let saved = SavedRun::<U> { at, units, events, delayed, decisions, idle_cuts: own.idle_cuts, messages, late, director };
+    match &mut own.checkpoints.store {
+        Some(keep) => keep(at, EncodedState::of(&saved).into_bytes()).map_err(EndReason::Unsaved),
         None => Ok(()),
     }
 }

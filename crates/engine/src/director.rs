@@ -1,4 +1,4 @@
-//! Who decides where cuts lie and what happens there: the interface between stepping units and watching them.
+//! The director: the interface between the engine, which steps units, and the code that chooses cuts and observes units at them.
 
 use warpshard_base::{Cycle, UnitId};
 use warpshard_state::State;
@@ -7,98 +7,98 @@ use super::{Unit, Work};
 
 /// An event at the cut where it takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct SeenEvent<E> {
-    /// Who reported it.
+pub struct CutEvent<E> {
+    /// The unit that reported the event.
     pub unit: UnitId,
-    /// The reference cycle in which it happened, before it took effect.
+    /// Reference cycle of the event, which precedes its effect.
     pub at: Cycle,
-    /// What happened.
+    /// The kind of event.
     pub kind: E,
 }
 
-/// All units at the same cycle, settled.
+/// The settled state of all units at one cycle.
 #[derive(Debug)]
 pub struct Cut<'a, E> {
-    /// The cycle of the reference clock.
+    /// Reference cycle of the cut.
     pub at: Cycle,
-    /// The values of each unit's counters, in the order of [`Unit::visit_counters`], if the director
-    /// [wants](Director::wants_counters) them.
+    /// Values of the counters of each unit, in the order of [`Unit::visit_counters`]; empty unless
+    /// [`Director::reads_counters`] returns true.
     pub counters: &'a [Vec<u64>],
-    /// What each unit wrote in [`Unit::visit_tasks`], if the director [wants](Director::wants_tasks) it.
+    /// Values from [`Unit::visit_tasks`] of each unit; empty unless [`Director::reads_tasks`] returns true.
     pub tasks: &'a [Vec<u64>],
-    /// Events that take effect at or before this cut and were not shown before, by cycle, then unit.
-    pub events: &'a [SeenEvent<E>],
-    /// Whether the run ends here.
+    /// Events that take effect at or before this cut and after the previous one, sorted by cycle, then by unit.
+    pub events: &'a [CutEvent<E>],
+    /// True if the run ends at this cut.
     pub last: bool,
 }
 
-/// The units between cuts, each at whatever cycle it has reached, for a display alone.
+/// A view of the units between cuts, for display only. Each unit is at the cycle that it has reached.
 #[derive(Debug)]
 pub struct View<'a> {
-    /// The cycle of the reference clock that the foremost unit has reached.
+    /// Reference cycle that the foremost unit has reached.
     pub now: Cycle,
     /// Work done so far.
     pub work: Work,
-    /// The values of each unit's counters, without spans that are not over.
+    /// Values of the counters of each unit, without time spans that are still open.
     pub counters: &'a [Vec<u64>],
-    /// What each unit waits for, where the director [wants](Director::wants_waiting) it.
+    /// Wait reasons of each unit, if [`Director::shows_waiting`] returns true.
     pub waiting: Option<&'a [(UnitId, Vec<String>)]>,
 }
 
-/// Decides on cuts. Called by the coordinator alone. Its [`State`] is what it knows of the run, for a checkpoint.
+/// Decides on cuts. Only the coordinator calls it. Its [`State`] goes into checkpoints.
 pub trait Director<U: Unit>: State + Send + 'static {
-    /// Whether it reads the counters at the next cut, which take time to gather; if not, [`Cut::counters`] is empty.
-    fn wants_counters(&self) -> bool {
+    /// Returns true if the director reads the counters at the next cut; if false, [`Cut::counters`] is empty, which saves host time.
+    fn reads_counters(&self) -> bool {
         true
     }
 
-    /// Whether it reads how far the tasks of units are at the next cut; if not, [`Cut::tasks`] is empty.
-    fn wants_tasks(&self) -> bool {
+    /// Returns true if the director reads the progress of tasks at the next cut; if false, [`Cut::tasks`] is empty.
+    fn reads_tasks(&self) -> bool {
         false
     }
 
-    /// The next cycle after `now` at which it wants a cut, whatever happens.
+    /// Returns the next cycle after `now` at which a cut is due regardless of events.
     fn next_cut(&self, now: Cycle) -> Option<Cycle>;
 
-    /// Whether it wants a cut at cycle 0, before anything is simulated.
-    fn wants_start(&self) -> bool {
+    /// Returns true if the run starts with a cut at cycle 0, before any unit is stepped.
+    fn starts_with_cut(&self) -> bool {
         false
     }
 
-    /// Whether this kind of event causes a cut when it takes effect.
-    fn wants(&self, kind: U::Event) -> bool;
+    /// Returns true if an event of this kind causes a cut when it takes effect.
+    fn causes_cut(&self, kind: U::Event) -> bool;
 
-    /// Sees a cut; returns decisions per unit, which hold from this very cycle on.
+    /// Processes a cut; returns decisions for units, which take effect after the decision latency.
     fn at_cut(&mut self, cut: &Cut<'_, U::Event>) -> Vec<(UnitId, U::Decision)>;
 
-    /// Whether the run is over, the events of this cut included; asked at every cut before [`Director::at_cut`].
-    fn is_over(&mut self, events: &[SeenEvent<U::Event>]) -> bool;
+    /// Returns true if the run is over, given the events of this cut; called at every cut before [`Director::at_cut`].
+    fn is_over(&mut self, events: &[CutEvent<U::Event>]) -> bool;
 
-    /// Whether a cut at a regular time could give an idle machine work again.
-    fn may_wake(&self) -> bool {
+    /// Returns true if a cut at a regular time could give an idle machine new work.
+    fn can_wake_idle(&self) -> bool {
         false
     }
 
-    /// A failure of the input that simulation cannot recover from (a trace that is broken further on), for the user.
+    /// Returns a message for the user if the input has a fatal error, such as a trace that is corrupt at a later line.
     fn failure(&self) -> Option<String> {
         None
     }
 
-    /// Reports how far the run is; called now and then, at the pace of the host.
+    /// Reports the progress of the run; called periodically in host time.
     fn progress(&mut self, _now: Cycle, _work: Work) {}
 
-    /// Whether somebody watches the units; [`Director::view`] is then called now and then, at the pace of the host.
+    /// Returns true if an observer watches the units; the engine then calls [`Director::view`] periodically in host time.
     fn is_watched(&self) -> bool {
         false
     }
 
-    /// Whether the next view has what units wait for.
-    fn wants_waiting(&self) -> bool {
+    /// Returns true if the next view is to include the wait reasons of the units.
+    fn shows_waiting(&self) -> bool {
         false
     }
 
-    /// Shows the units to whoever watches; returns whether the run is to stand still, in which case it is soon called again. Has no effect on
-    /// anything simulated.
+    /// Shows the units to an observer. Returns true if the run is to pause; the engine then calls it again after a short time. Has no
+    /// effect on simulated behaviour.
     fn view(&mut self, _view: &View<'_>) -> bool {
         false
     }

@@ -1,6 +1,6 @@
-//! The units of a plan, or the processes that share it, do not fit together.
+//! An inconsistency among the units of a plan or among the processes that simulate it.
 
 warpshard_base::message_error! {
-    /// The units of a plan, or the processes that share it, do not fit together.
+    /// An inconsistency among the units of a plan or among the processes that simulate it.
     pub struct SetupError;
 }

@@ -1,9 +1,9 @@
 //! The kernel of the simulator: steps units on threads in epochs, exchanges their messages, and makes cuts.
 //!
-//! In: a [`Plan`] of units and links, and a [`Director`]. Out: the units at the last cut. Invariant: everything simulated is the same
+//! Inputs: a [`Plan`] of units and links, and a [`Director`]. Outputs: the units at the last cut. Invariant: simulated results are the same
 //! for every number of threads, every assignment of units to workers and every epoch length within the lookahead. The package knows
-//! neither GPUs nor memory packets: payloads, events and decisions are types of the [`Unit`]. Models lie above it and implement
-//! `Unit`; a toy machine in the tests does, too.
+//! neither GPUs nor memory packets: payloads, events and decisions are types of the [`Unit`]. Hardware models and the toy machine of the
+//! tests implement `Unit`.
 #![forbid(unsafe_code)]
 
 mod agenda;
@@ -21,16 +21,16 @@ mod retime;
 mod scaling;
 mod shared;
 mod sim;
-mod turns;
 mod unit;
+mod unit_groups;
 mod worker;
 
-pub use checkpoint::{Checkpoints, Keep};
-pub use director::{Cut, Director, SeenEvent, View};
+pub use checkpoint::{Checkpoints, StoreCheckpoint};
+pub use director::{Cut, CutEvent, Director, View};
 pub use error::SetupError;
 pub use log::{Logged, MessageLog};
 pub use outbox::{Batch, Event, Outbox, Route, Sent};
-pub use placement::{LONG, ShardCost, improve, left_to_owner, place};
+pub use placement::{LONG_UNIT_COST, ShardCost, assign_shards, move_shards, units_left_to_owner};
 pub use plan::{Latency, Plan, PlannedLink, PlannedUnit};
 pub use ranks::{LocalRanks, Ranks, share};
 pub use record::{HostTimes, RecordedEpoch, Recording, barrier_nanos};
@@ -38,5 +38,5 @@ pub use retime::{Retiming, retime};
 pub use scaling::Scaling;
 pub use shared::StopReason;
 pub use sim::{EngineError, EngineFacts, Finished, Settings, run, run_in_ranks};
-pub use turns::Turns;
 pub use unit::{Unit, Work};
+pub use unit_groups::UnitGroups;

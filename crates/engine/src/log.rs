@@ -1,24 +1,24 @@
-//! The log of messages: everything that crossed a link, seen at both of its ends.
+//! The message log: every message on a link, recorded at both ends of the link.
 
 use warpshard_base::LinkId;
 
-/// A message as the log keeps it: link, arrival in the receiver's cycles, content.
+/// An entry of the message log: link, arrival in the receiver's cycles, payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Logged<P> {
-    /// The link.
+    /// The link of the message.
     pub link: LinkId,
-    /// The receiver's cycle of arrival (its low half for messages that were sent).
+    /// The receiver's cycle of arrival; only its low 32 bits in the log of sent messages.
     pub at: u64,
-    /// What it carries.
+    /// The payload of the message.
     pub payload: P,
 }
 
-/// Everything sent and everything delivered, for checks that are independent of counters.
+/// All messages sent and delivered, for checks that do not depend on counters.
 #[derive(Clone, Debug)]
 pub struct MessageLog<P> {
-    /// In the order of sending, worker by worker.
+    /// Messages in the order of sending, worker by worker.
     pub sent: Vec<Logged<P>>,
-    /// In the order of delivery, worker by worker.
+    /// Messages in the order of delivery, worker by worker.
     pub delivered: Vec<Logged<P>>,
 }
 

@@ -1,28 +1,28 @@
-//! How a unit sends: the routes of a machine's links, and the outbox that collects messages and events until the epoch ends.
+//! The send side of units: the routes of a machine's links, and the outbox that collects messages and events during an epoch.
 //!
-//! In: messages on links, events. Out: the messages in batches, one batch per destination, each in the order of sending. All times
-//! are the units' local ones: a message sent at the sender's time t is visible at the receiver's first edge at or after
-//! t + latency. Retiming shifts when units are simulated, never these times.
+//! Inputs: messages on links, events. Outputs: the messages in batches, one batch per destination, each in the order of sending. All times
+//! are local times of units: a message sent at the sender's time t is visible at the receiver's first clock edge at or after
+//! t + latency. Retiming changes the order in which the host simulates units, never these times.
 
 use std::sync::Arc;
 
 use warpshard_base::{ClockDomain, Cycle, LinkId, Slots, Tick, UnitId};
 
-/// A link as its sender needs it: the receiver and the arrival time of messages.
+/// The sender's view of a link: the receiver and the arrival time of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The receiving unit.
     pub to: UnitId,
-    /// Clock of the sender.
+    /// Clock domain of the sender.
     pub from_clock: ClockDomain,
-    /// Clock of the receiver.
+    /// Clock domain of the receiver.
     pub to_clock: ClockDomain,
     /// Latency in base ticks, at least 1.
     pub latency: Tick,
 }
 
 impl Route {
-    /// The receiver's cycle in which a message sent at the sender's cycle `now` becomes visible.
+    /// Returns the receiver's cycle in which a message that is sent at the sender's cycle `now` becomes visible.
     #[inline]
     pub fn arrival(&self, now: Cycle) -> Cycle {
         self.to_clock.edge_at_or_after(Tick(self.from_clock.tick(now).0 + self.latency.0))
@@ -32,16 +32,16 @@ impl Route {
 /// A message in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Sent<P> {
-    /// The link it travels on.
+    /// The link of the message.
     pub link: LinkId,
-    /// Low half of the receiver's cycle of arrival; [`Sent::arrival`] restores the rest.
+    /// Low 32 bits of the receiver's cycle of arrival; [`Sent::arrival`] restores the rest.
     pub at: u32,
-    /// What it carries.
+    /// The payload of the message.
     pub payload: P,
 }
 
 impl<P> Sent<P> {
-    /// The receiver's full cycle of arrival, given the receiver's present `now`, which is less than 2^31 cycles away.
+    /// Returns the receiver's full cycle of arrival, which must be less than 2^31 cycles from the receiver's present cycle `now`.
     #[inline]
     pub fn arrival(&self, now: Cycle) -> Cycle {
         now.nearest(self.at)
@@ -51,20 +51,20 @@ impl<P> Sent<P> {
 /// An event that a unit reported to the coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Event<E> {
-    /// Who reported it.
+    /// The unit that reported the event.
     pub unit: UnitId,
-    /// When it happened, in base ticks of the unit's local time.
+    /// Time of the event, in base ticks of the unit's local time.
     pub at: Tick,
-    /// What happened.
+    /// The kind of event.
     pub kind: E,
 }
 
-/// A link as the outbox looks it up for every message.
+/// The entry of a link that the outbox reads for every message.
 #[derive(Clone, Copy, Debug)]
 struct LinkEntry {
-    /// The batch that its messages go to.
+    /// The batch that collects the messages of this link.
     batch: u16,
-    /// Whether both ends have the same clock, so that every message takes `cycles`.
+    /// True if both ends have the same clock; every message then takes `cycles` cycles.
     same_clock: bool,
     cycles: u32,
 }
@@ -80,14 +80,14 @@ impl LinkEntry {
 /// The messages to the units that share a batch.
 #[derive(Clone, Debug)]
 pub struct Batch<P> {
-    /// The messages. Has no allocation while it is empty, so that the first message takes the slow path and is noticed.
+    /// The messages. An empty batch has no allocation, so that its first message takes the slow path, which records the batch as filled.
     messages: Vec<Sent<P>>,
-    /// The allocation that `messages` takes with its first message.
+    /// The allocation that `messages` takes for its first message.
     spare: Vec<Sent<P>>,
 }
 
 impl<P> Batch<P> {
-    /// Moves all messages, in the order of sending, into `into`, which is empty and whose allocation is kept for reuse.
+    /// Moves all messages, in the order of sending, into `into`, which must be empty and whose allocation is reused.
     #[inline]
     pub fn collect(&mut self, into: &mut Vec<Sent<P>>) {
         debug_assert!(into.is_empty(), "messages are collected into a list that is not empty");
@@ -95,15 +95,15 @@ impl<P> Batch<P> {
     }
 }
 
-/// What units send while they are stepped, in batches: one per receiving unit, so that a unit gets all its messages at once, or
-/// one for several units.
+/// Messages and events that units send in an epoch. Messages are collected in batches: one batch per receiving unit, so that a unit
+/// receives all its messages in one call, or one batch for several units.
 #[derive(Debug)]
 pub struct Outbox<P, E> {
     routes: Arc<[Route]>,
     links: Slots<LinkEntry>,
     batches: Slots<Batch<P>>,
     batch_count: usize,
-    /// The batches that are not empty, in the order of their first messages.
+    /// Batches that are not empty, in the order of their first messages.
     filled: Vec<u16>,
     events: Vec<Event<E>>,
     unit: UnitId,
@@ -111,7 +111,7 @@ pub struct Outbox<P, E> {
 }
 
 impl<P: Copy, E> Outbox<P, E> {
-    /// An outbox over all links of a machine; messages to a unit go to batch `batch_of[unit]` of `batches`.
+    /// Creates an outbox for all links of a machine; messages to a unit go to batch `batch_of[unit]` of `batches`.
     pub fn new(routes: Arc<[Route]>, batch_of: Vec<u16>, batches: usize) -> Self {
         let mut links = Slots::new(routes.len(), LinkEntry { batch: 0, same_clock: false, cycles: 0 });
         (0..).zip(&*routes).for_each(|(link, route)| *links.get_mut(link) = LinkEntry::new(route, &batch_of));
@@ -127,7 +127,7 @@ impl<P: Copy, E> Outbox<P, E> {
         }
     }
 
-    /// Sets the unit that sends from now on, and its clock.
+    /// Sets the sending unit and its clock.
     #[inline]
     pub fn set_sender(&mut self, unit: UnitId, clock: ClockDomain) {
         self.unit = unit;
@@ -135,21 +135,21 @@ impl<P: Copy, E> Outbox<P, E> {
     }
 
     /// Sends `payload` on `link` at the sender's cycle `now`.
-    // Called for every message from few places; without inlining the payload is written twice.
+    // Every message calls this from one of few call sites; without inlining the payload is copied twice.
     #[inline(always)]
     pub fn send(&mut self, link: LinkId, now: Cycle, payload: P) {
         self.send_with(link, now, || payload);
     }
 
-    /// Sends the payload that `payload` returns: one that lies in memory is then copied once, straight to its place.
-    // As `send`.
+    /// Sends the payload that the closure `payload` returns. A payload in memory is then copied only once, directly into the batch.
+    // Inlined for the same reason as `send`.
     #[inline(always)]
     pub fn send_with(&mut self, link: LinkId, now: Cycle, payload: impl FnOnce() -> P) {
         debug_assert!(link.index() < self.routes.len(), "{link} of {}", self.routes.len());
         let entry = *self.links.get(u32::from(link.0));
         let at = if entry.same_clock { (now.0 as u32).wrapping_add(entry.cycles) } else { self.routes[link.index()].arrival(now).0 as u32 };
         let batch = self.batches.get_mut(u32::from(entry.batch));
-        // Two branches that share nothing after this point, so that the payload is copied once where there is room.
+        // The two branches share no code after this point, so that the payload is copied once if the batch has spare capacity.
         if batch.messages.len() == batch.messages.capacity() {
             grow_and_push(batch, &mut self.filled, entry.batch, Sent { link, at, payload: payload() });
         } else {
@@ -157,34 +157,35 @@ impl<P: Copy, E> Outbox<P, E> {
         }
     }
 
-    /// Reports to the coordinator that something happened at the sender's cycle `now`.
+    /// Reports an event at the sender's cycle `now` to the coordinator.
     #[inline]
     pub fn event(&mut self, now: Cycle, kind: E) {
         self.events.push(Event { unit: self.unit, at: self.clock.tick(now), kind });
     }
 
-    /// The messages of one batch, in the order of sending; the caller empties the vector. For callers that visit every batch.
+    /// Returns the messages of one batch, in the order of sending, for callers that visit every batch; the caller empties the vector.
     pub fn batch(&mut self, number: usize) -> &mut Vec<Sent<P>> {
         debug_assert!(number < self.batch_count, "batch {number} of {}", self.batch_count);
         self.filled.clear();
         &mut self.batches.get_mut(number as u32).messages
     }
 
-    /// The numbers of the batches that are not empty, and all batches. The caller [collects](Batch::collect) them and clears the list.
+    /// Returns the numbers of the batches that are not empty, and all batches. The caller [collects](Batch::collect) the batches and clears
+    /// the list.
     #[inline]
     pub fn filled_batches(&mut self) -> (&mut Vec<u16>, &mut Slots<Batch<P>>) {
         (&mut self.filled, &mut self.batches)
     }
 
-    /// The events reported so far; the caller empties the vector.
+    /// Returns the events reported so far; the caller empties the vector.
     #[inline]
     pub fn events(&mut self) -> &mut Vec<Event<E>> {
         &mut self.events
     }
 }
 
-/// Adds a message to a batch that has no room, and notes the batch if this is its first message.
-// Rare, therefore not inlined: the hot path asks one question per message.
+/// Adds a message to a batch without spare capacity, and records the batch as filled if this is its first message.
+// This path is rare and therefore not inlined; the hot path has one branch per message.
 #[cold]
 #[inline(never)]
 fn grow_and_push<P>(batch: &mut Batch<P>, filled: &mut Vec<u16>, number: u16, sent: Sent<P>) {
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_low_half_of_an_arrival_cycle_restores_the_whole() {
+    fn the_low_half_of_an_arrival_cycle_restores_the_full_cycle() {
         let message = |at: u64| Sent { link: LinkId(0), at: at as u32, payload: () };
         let now = Cycle(0x3_ffff_fff0);
         assert_eq!(message(0x4_0000_0005).arrival(now), Cycle(0x4_0000_0005));

@@ -1,86 +1,86 @@
-//! What is to be simulated: units, the links between them, and how units are grouped into shards.
+//! The plan of a simulation: units, the links between them, and the grouping of units into shards.
 
 use warpshard_base::{ClockDomain, LinkId, Tick, UnitId};
 
 use super::Unit;
 
-/// How long a message takes.
+/// The latency of the messages on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Latency {
-    /// As the machine specifies it.
+    /// A latency that the machine specifies, in base ticks.
     Fixed(Tick),
-    /// As short as the lookahead of the fixed links allows; for credits, whose delay only reduces a generous window.
+    /// The least latency that the lookahead of the fixed links allows; for credits, whose delay only reduces a generous window.
     Slack,
 }
 
-/// A unit with what the engine must know about it.
+/// A unit and the properties that the engine needs.
 #[derive(Debug)]
 pub struct PlannedUnit<U> {
-    /// The name in messages to the user: "sm3", "request network".
+    /// Name of the unit in messages to the user: "sm3", "request network".
     pub name: String,
     /// The unit.
     pub unit: U,
-    /// Its clock.
+    /// Clock domain of the unit.
     pub clock: ClockDomain,
-    /// The kind; placement distributes the units of each kind over the workers.
+    /// Kind of the unit; placement distributes the units of each kind over the workers.
     pub kind: &'static str,
-    /// The shard it belongs to; units of one shard are of one kind and consecutive.
+    /// Shard of the unit. The units of a shard have the same kind and consecutive identifiers.
     pub shard: u32,
-    /// An estimate of its host cost, relative to the others.
+    /// Estimated host cost, relative to other units.
     pub cost: f64,
-    /// The part of the machine, such as a GPU, whose units exchange most of their messages with each other; ranks get whole parts where there are
-    /// enough.
+    /// The part of the machine, such as a GPU, whose units exchange most of their messages with each other. Ranks simulate whole parts if
+    /// there are enough parts.
     pub part: u16,
 }
 
-/// A directed connection.
+/// A directed link between two units.
 #[derive(Clone, Debug)]
 pub struct PlannedLink {
-    /// Sender.
+    /// The sending unit.
     pub from: UnitId,
-    /// Receiver.
+    /// The receiving unit.
     pub to: UnitId,
-    /// Time that a message takes.
+    /// Latency of a message.
     pub latency: Latency,
 }
 
 /// Units and links of one machine.
 #[derive(Debug)]
 pub struct Plan<U> {
-    /// The clock in which epochs, intervals and cuts are counted.
+    /// The reference clock, in which epochs, intervals and cuts are counted.
     pub reference: ClockDomain,
-    /// Units by [`UnitId`].
+    /// Units, indexed by [`UnitId`].
     pub units: Vec<PlannedUnit<U>>,
-    /// Links by [`LinkId`].
+    /// Links, indexed by [`LinkId`].
     pub links: Vec<PlannedLink>,
 }
 
 impl<U: Unit> Plan<U> {
-    /// A plan without units.
+    /// Creates a plan without units.
     pub fn new(reference: ClockDomain) -> Self {
         Self { reference, units: Vec::new(), links: Vec::new() }
     }
 
-    /// The identifier of the unit that is added next.
+    /// Returns the identifier that the next added unit gets.
     pub fn next_unit(&self) -> UnitId {
         UnitId(u16::try_from(self.units.len()).expect("at most 65536 units"))
     }
 
-    /// Adds a unit.
+    /// Adds a unit; returns its identifier.
     pub fn add_unit(&mut self, unit: PlannedUnit<U>) -> UnitId {
         let id = self.next_unit();
         self.units.push(unit);
         id
     }
 
-    /// Adds a link; links added one after the other have consecutive identifiers.
+    /// Adds a link; successive links have consecutive identifiers.
     pub fn add_link(&mut self, from: UnitId, to: UnitId, latency: Latency) -> LinkId {
         let id = LinkId(u16::try_from(self.links.len()).expect("at most 65536 links"));
         self.links.push(PlannedLink { from, to, latency });
         id
     }
 
-    /// The name of a link in messages to the user: "sm3 -> request network".
+    /// Returns the name of a link in messages to the user: "sm3 -> request network".
     pub fn link_name(&self, link: usize) -> String {
         let link = &self.links[link];
         format!("{} -> {}", self.units[link.from.index()].name, self.units[link.to.index()].name)

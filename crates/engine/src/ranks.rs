@@ -1,9 +1,9 @@
-//! Several processes that simulate one machine: ranks.
+//! Ranks: several processes that simulate one machine.
 //!
-//! Every rank has the whole plan but steps only its own units. After each epoch the ranks exchange one packet with each other: what their
-//! coordinators need, and the messages to the other's units. With these, all coordinators are in the same state: they set the same bounds,
-//! make the same cuts, and at a cut gather the counters of all units, so that every rank's director sees the same and decides the same.
-//! Nothing is therefore sent but what units send, and results are those of one process.
+//! Every rank has the whole plan but steps only its own units. After each epoch each rank sends one packet to every other rank. A packet
+//! holds the coordinator's report and the messages to the receiver's units. All coordinators therefore have the same state: they set the
+//! same bounds and make the same cuts. At a cut they gather the counters of all units, so that the directors of all ranks see the same
+//! values and make the same decisions. Only units' messages affect simulated behaviour, and the results equal the results of one process.
 //!
 //! Invariant: all ranks call [`Ranks::exchange`] equally often, in the same epochs and cuts.
 
@@ -18,24 +18,24 @@ use warpshard_stats::{LateMessages, RankFacts};
 
 use super::checkpoint::SavedUnit;
 use super::outbox::{Event, Sent};
-use super::placement::{ShardCost, place};
+use super::placement::{ShardCost, assign_shards};
 use super::{Unit, Work};
 use crate::SetupError;
 
-/// The processes of a run, as one of them sees them.
+/// One rank's connection to all ranks of a run.
 pub trait Ranks: Send + std::fmt::Debug {
-    /// The number of this one.
+    /// Returns the number of this rank.
     fn rank(&self) -> usize;
 
-    /// How many there are.
+    /// Returns the number of ranks.
     fn count(&self) -> usize;
 
-    /// Sends `out[r]` to every other rank r, and puts what each of them sent into `came[r]`. What `out` holds afterwards does not matter; buffers are
-    /// used again. The own entries stay as they are.
+    /// Sends `out[r]` to every other rank r, and puts the packet from rank r into `received[r]`. The contents of `out` afterwards are
+    /// unspecified; buffers are reused. The entries of this rank itself remain unchanged.
     ///
     /// # Errors
-    /// When a rank is gone; a message for the user that names it.
-    fn exchange(&mut self, out: &mut [Vec<u8>], came: &mut [Vec<u8>]) -> Result<(), String>;
+    /// If a rank has ended; returns a message for the user that names it.
+    fn exchange(&mut self, out: &mut [Vec<u8>], received: &mut [Vec<u8>]) -> Result<(), String>;
 }
 
 /// Ranks that are threads of one process.
@@ -47,7 +47,7 @@ pub struct LocalRanks {
 }
 
 impl LocalRanks {
-    /// `count` ranks that are connected with each other.
+    /// Creates `count` ranks that are connected with each other.
     pub fn connected(count: usize) -> Vec<Self> {
         let mut to: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
         let mut ranks: Vec<Self> = Vec::new();
@@ -74,50 +74,50 @@ impl Ranks for LocalRanks {
         self.to.len()
     }
 
-    fn exchange(&mut self, out: &mut [Vec<u8>], came: &mut [Vec<u8>]) -> Result<(), String> {
+    fn exchange(&mut self, out: &mut [Vec<u8>], received: &mut [Vec<u8>]) -> Result<(), String> {
         let gone = |rank: usize| format!("rank {rank} of {} ended before the run did", self.from.len());
         for (rank, (to, bytes)) in self.to.iter().zip(out).enumerate().filter(|(rank, _)| *rank != self.rank) {
             to.send(std::mem::take(bytes)).map_err(|_| gone(rank))?;
         }
-        for (rank, (from, bytes)) in self.from.iter().zip(came).enumerate().filter(|(rank, _)| *rank != self.rank) {
+        for (rank, (from, bytes)) in self.from.iter().zip(received).enumerate().filter(|(rank, _)| *rank != self.rank) {
             *bytes = from.recv().map_err(|_| gone(rank))?;
         }
         Ok(())
     }
 }
 
-/// What a rank tells every other one after an epoch, before the messages.
+/// The report that a rank sends to every other rank after an epoch, before the messages.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct EpochReport<E> {
-    /// Messages that its units sent.
+    /// Messages that the rank's units sent.
     pub(super) sent: u64,
-    /// The next event of its units, as a global tick.
+    /// Earliest next event of the rank's units, as a global tick.
     pub(super) next: Tick,
     pub(super) events: Vec<Event<E>>,
-    /// Work that its units have done, now and then.
+    /// Work that the rank's units have done; present in some epochs only.
     pub(super) work: Option<Work>,
-    /// It was asked to stop.
+    /// True if the user asked the rank to stop.
     pub(super) stop: bool,
-    /// It cannot go on; why.
+    /// Failure that prevents the rank from continuing.
     pub(super) failure: Option<String>,
 }
 
-/// Values of units at a cut.
+/// Values of each unit at a cut.
 pub(super) type Values = Vec<(UnitId, Vec<u64>)>;
 
-/// The other ranks, and which rank steps which unit.
+/// The division of the machine over ranks: the connection to the other ranks and the rank of each unit.
 #[derive(Debug)]
 pub(super) struct Division {
     pub(super) ranks: Box<dyn Ranks>,
     pub(super) rank_of: Vec<u16>,
-    /// Messages to the units of each rank, encoded; empty between two exchanges.
+    /// Encoded messages to the units of each rank; empty between two exchanges.
     pub(super) messages: Vec<Vec<u8>>,
     pub(super) facts: RankFacts,
 }
 
 impl Division {
-    /// Divides the shards of a plan over the ranks: whole parts of the machine first, and each part such that every rank has its share, by cost,
-    /// of the units that are stepped in the same epoch. `part_of` and `group_of` are by unit.
+    /// Divides the shards of a plan over the ranks: first by whole parts of the machine, then within each part so that every rank has its
+    /// share, by cost, of each group of units that are stepped together. `part_of` and `group_of` are indexed by unit.
     pub(super) fn new(ranks: Box<dyn Ranks>, shards: &[ShardCost], shard_of: &[u32], part_of: &[u16], group_of: &[u8]) -> Self {
         let mut kind_of_shard = vec![(0, 0); shards.len()];
         let kinds = part_of.iter().zip(group_of).map(|(part, group)| (usize::from(*part), *group));
@@ -128,26 +128,27 @@ impl Division {
         Self { messages: vec![Vec::new(); ranks.count()], ranks, rank_of, facts }
     }
 
-    /// Whether this rank steps a unit.
+    /// Returns true if this rank steps the unit.
     pub(super) fn owns(&self, unit: usize) -> bool {
         usize::from(self.rank_of[unit]) == self.ranks.rank()
     }
 
-    /// Sends `value` and the messages to every other rank; returns the values that came, by rank, and puts the messages into `came`.
+    /// Sends `value` and the messages to every other rank; returns the values of the other ranks, in rank order, and puts their messages
+    /// into `received`.
     pub(super) fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
         &mut self,
         value: &T,
-        came: &mut Vec<Vec<u8>>,
+        received: &mut Vec<Vec<u8>>,
     ) -> Result<Vec<T>, String> {
         let began = Instant::now();
-        let (values, bytes) = exchange(self.ranks.as_mut(), value, &mut self.messages, came)?;
+        let (values, bytes) = exchange(self.ranks.as_mut(), value, &mut self.messages, received)?;
         self.facts.exchanges += 1;
         self.facts.seconds += began.elapsed().as_secs_f64();
         self.facts.bytes += bytes;
         Ok(values)
     }
 
-    /// Adds the values of the units of all other ranks.
+    /// Adds the counter and task values of the units of all other ranks.
     pub(super) fn gather(&mut self, own: &mut [Values; 2]) -> Result<(), String> {
         for [counters, tasks] in self.exchange::<[Values; 2]>(own, &mut Vec::new())? {
             own[0].extend(counters);
@@ -156,20 +157,20 @@ impl Division {
         Ok(())
     }
 
-    /// Adds the states of the units of all other ranks, and the messages that they counted.
+    /// Adds the states of the units of all other ranks, and the message counts of those ranks.
     pub(super) fn gather_states(&mut self, units: &mut Vec<SavedUnit>, messages: &mut u64, late: &mut LateMessages) -> Result<(), String> {
         let own = (std::mem::take(units), *messages, *late);
-        for (others, sent, came_late) in self.exchange(&own, &mut Vec::new())? {
+        for (others, sent, received_late) in self.exchange(&own, &mut Vec::new())? {
             units.extend(others);
             *messages += sent;
-            late.add(&came_late);
+            late.add(&received_late);
         }
         units.extend(own.0);
         Ok(())
     }
 }
 
-/// The rank of each shard, given the part of the machine that it belongs to and the group of units that it is stepped with.
+/// Returns the rank of each shard, given each shard's part of the machine and group of units.
 fn divide(shards: &[ShardCost], kind_of: &[(usize, u8)], ranks: usize) -> Vec<u16> {
     let parts = kind_of.iter().map(|(part, _)| part + 1).max().unwrap_or(1);
     let groups = kind_of.iter().map(|(_, group)| group + 1).max().unwrap_or(1);
@@ -179,50 +180,50 @@ fn divide(shards: &[ShardCost], kind_of: &[(usize, u8)], ranks: usize) -> Vec<u1
         let own = ((part + 1) * ranks / parts).saturating_sub(first).max(1);
         let members: Vec<usize> = (0..shards.len()).filter(|shard| kind_of[*shard] == (part, group)).collect();
         let costs: Vec<ShardCost> = members.iter().map(|shard| shards[*shard]).collect();
-        members.iter().zip(place(&costs, own)).for_each(|(shard, rank)| rank_of[*shard] = first as u16 + rank);
+        members.iter().zip(assign_shards(&costs, own)).for_each(|(shard, rank)| rank_of[*shard] = first as u16 + rank);
     }
     rank_of
 }
 
-/// Sends `value` to every other rank; returns what these sent, by rank.
+/// Sends `value` to every other rank; returns the values of the other ranks, in rank order.
 ///
 /// # Errors
-/// When a rank is gone, or runs another build.
+/// If a rank has ended or runs another build.
 pub fn share<T: Serialize + for<'a> Deserialize<'a>>(ranks: &mut dyn Ranks, value: &T) -> Result<Vec<T>, SetupError> {
     Ok(exchange(ranks, value, &mut Vec::new(), &mut Vec::new())?.0)
 }
 
-/// Sends `value` and the bytes of `out`, by rank, to every other rank, and leaves `out` empty; returns the values that came, by rank, and the number of
-/// bytes sent, and puts the bytes that came into `came`.
+/// Sends `value` and the bytes `out[r]` to every other rank r, and clears `out`. Returns the values of the other ranks, in rank order, and
+/// the number of bytes sent; puts the received bytes into `received`.
 ///
-/// In a packet the value follows the bytes, which are many, so that nobody copies them; its length comes last.
+/// In a packet the value follows the bytes, so that the many bytes are not copied; the length of the value comes last.
 fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
     ranks: &mut dyn Ranks,
     value: &T,
     out: &mut Vec<Vec<u8>>,
-    came: &mut Vec<Vec<u8>>,
+    received: &mut Vec<Vec<u8>>,
 ) -> Result<(Vec<T>, u64), String> {
     let own = ranks.rank();
     let value = encode(value);
     out.resize(ranks.count(), Vec::new());
-    came.resize(ranks.count(), Vec::new());
+    received.resize(ranks.count(), Vec::new());
     for packet in out.iter_mut() {
         packet.extend_from_slice(&value);
         packet.extend_from_slice(&(value.len() as u32).to_le_bytes());
     }
     out[own].clear();
     let bytes = out.iter().map(|packet| packet.len() as u64).sum();
-    ranks.exchange(out, came)?;
+    ranks.exchange(out, received)?;
     out.iter_mut().for_each(Vec::clear);
     let part = |(rank, packet): (usize, &mut Vec<u8>)| {
-        let unread = || format!("what rank {rank} sent cannot be read; all ranks must run the same build of the program");
+        let unread = || format!("the packet of rank {rank} cannot be decoded; all ranks must run the same build of the program");
         split(packet).ok_or_else(unread)
     };
-    let others = came.iter_mut().enumerate().filter(|(rank, _)| *rank != own);
+    let others = received.iter_mut().enumerate().filter(|(rank, _)| *rank != own);
     Ok((others.map(part).collect::<Result<_, _>>()?, bytes))
 }
 
-/// Takes the value off a packet, which then has the bytes that belong to it.
+/// Removes the value from a packet and returns it; the packet keeps its bytes.
 fn split<T: for<'a> Deserialize<'a>>(packet: &mut Vec<u8>) -> Option<T> {
     let (rest, length) = packet.split_last_chunk::<4>()?;
     let start = rest.len().checked_sub(u32::from_le_bytes(*length) as usize)?;
@@ -238,29 +239,30 @@ fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     }
 }
 
-/// Bytes before the messages to a unit: its number, and the length of what follows.
-const HEAD: usize = 6;
+/// Header bytes of the messages to a unit: the unit's number (2 bytes) and the length of the messages (4 bytes).
+const MESSAGE_HEADER_BYTES: usize = 6;
 
-/// Appends the messages to a unit of another rank.
+/// Appends the encoded messages to a unit of another rank.
 pub(super) fn write_messages<U: Unit>(unit: u16, messages: &[Sent<U::Payload>], out: &mut Vec<u8>) {
     let start = out.len();
     let mut to = Writer::after(std::mem::take(out));
     to.raw(&unit.to_le_bytes());
-    to.raw(&[0; HEAD - 2]);
+    to.raw(&[0; MESSAGE_HEADER_BYTES - 2]);
     messages.iter().for_each(|message| message.save(&mut to));
     *out = to.finish();
-    let length = (out.len() - start - HEAD) as u32;
-    out[start + 2..start + HEAD].copy_from_slice(&length.to_le_bytes());
+    let length = (out.len() - start - MESSAGE_HEADER_BYTES) as u32;
+    out[start + 2..start + MESSAGE_HEADER_BYTES].copy_from_slice(&length.to_le_bytes());
 }
 
-/// The messages that another rank sent, unit by unit, of the units that `wanted` says; each in turn in `messages`.
+/// Decodes the messages of another rank for the units that `wanted` accepts; passes the messages of each unit to `take`, in the buffer
+/// `messages`.
 pub(super) fn read_messages<U: Unit>(
     mut bytes: &[u8],
     messages: &mut Vec<Sent<U::Payload>>,
     wanted: impl Fn(UnitId) -> bool,
     mut take: impl FnMut(UnitId, &[Sent<U::Payload>]),
 ) {
-    while let Some((head, rest)) = bytes.split_first_chunk::<HEAD>() {
+    while let Some((head, rest)) = bytes.split_first_chunk::<MESSAGE_HEADER_BYTES>() {
         let unit = UnitId(u16::from_le_bytes([head[0], head[1]]));
         let length = u32::from_le_bytes([head[2], head[3], head[4], head[5]]) as usize;
         let (own, rest) = rest.split_at(length);
@@ -297,7 +299,7 @@ mod tests {
         assert_eq!(divide(&shards, &[(0, 0); 12], 3).iter().filter(|rank| **rank == 2).count(), 4);
     }
     #[test]
-    fn every_rank_gets_its_share_of_what_is_stepped_together() {
+    fn every_rank_gets_its_share_of_each_group() {
         let shards: Vec<ShardCost> = (0..12).map(|shard| ShardCost { kind: if shard < 4 { "net" } else { "sm" }, cost: 1.0 }).collect();
         let kind_of: Vec<(usize, u8)> = (0..12).map(|shard| (0, u8::from(shard >= 4))).collect();
         let of = divide(&shards, &kind_of, 2);
@@ -306,20 +308,20 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_split_into_what_it_was_made_of() {
+    fn a_packet_is_split_into_value_and_bytes() {
         let ranks = LocalRanks::connected(3);
         std::thread::scope(|scope| {
             for mut ranks in ranks {
                 scope.spawn(move || {
                     let own = ranks.rank() as u8;
-                    let mut came = Vec::new();
+                    let mut received = Vec::new();
                     for round in 0..2 {
                         let mut out = (0..3).map(|to| vec![own, to, round]).collect();
-                        let (values, bytes) = exchange(&mut ranks, &u32::from(own), &mut out, &mut came).expect("all ranks are there");
+                        let (values, bytes) = exchange(&mut ranks, &u32::from(own), &mut out, &mut received).expect("all ranks are there");
                         let others = || (0..3).filter(|rank| *rank != own);
                         assert_eq!(values, others().map(u32::from).collect::<Vec<_>>());
-                        assert!(others().all(|rank| came[usize::from(rank)] == [rank, own, round]));
-                        assert!(came[usize::from(own)].is_empty() && out.iter().all(Vec::is_empty));
+                        assert!(others().all(|rank| received[usize::from(rank)] == [rank, own, round]));
+                        assert!(received[usize::from(own)].is_empty() && out.iter().all(Vec::is_empty));
                         assert_eq!(bytes, 2 * (3 + 1 + 4), "three bytes, a small number, its length");
                     }
                 });
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_of_another_build_is_refused() {
+    fn a_packet_of_another_build_is_rejected() {
         assert_eq!(split::<u32>(&mut vec![1, 2]), None);
         assert_eq!(split::<u32>(&mut vec![7, 9, 0, 0, 0]), None, "longer than the packet");
         let mut packet = vec![5, 7, 1, 0, 0, 0];

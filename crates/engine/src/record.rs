@@ -1,56 +1,57 @@
-//! The host's time of every unit in every epoch, to foretell runs on many workers from runs on few.
+//! A record of the host time of every unit in every epoch; it predicts runs on many workers from runs on few workers.
 
 use std::time::{Duration, Instant};
 
 use warpshard_base::UnitId;
 use warpshard_sync::{EpochBarrier, WaitPolicy};
 
-/// What a run records of the host's time.
+/// The host times that a run records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostTimes {
-    /// Nothing.
+    /// No host times.
     #[default]
     Nothing,
-    /// The time of each epoch, which costs little: runs are as fast as without.
+    /// The host time of each epoch; the overhead is negligible.
     Epochs,
-    /// The time of each unit in each epoch as well. The coordinator reads it of every unit while all workers wait.
+    /// The host time of each epoch and of each unit in it. The coordinator reads the times of all units while all workers wait.
     Units,
 }
 
-/// What stepping cost in one epoch.
+/// Host time of one epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedEpoch {
-    /// Units that were stepped, in the order of their numbers, with the host nanoseconds of each.
+    /// Stepped units, in ascending order, with the host nanoseconds of each.
     pub units: Vec<(UnitId, u32)>,
-    /// Those of them that another worker than their owner stepped, in the same order.
+    /// Units that a worker other than their owner stepped, in ascending order.
     pub taken: Vec<UnitId>,
-    /// Nanoseconds of stepping units, of all workers together, reading the clock included.
+    /// Nanoseconds of stepping units, summed over all workers, including clock reads.
     pub stepping: u32,
-    /// Nanoseconds of delivering messages and handing them on, and of finding the units that are due; of all workers together.
+    /// Nanoseconds of delivering and sending messages and of finding due units, summed over all workers.
     pub exchanging: u32,
-    /// Nanoseconds in which the busiest worker did neither: the coordinator and, with several workers, the barrier.
+    /// Nanoseconds in which the busiest worker neither stepped units nor exchanged messages: the coordinator and, with several workers, the
+    /// barrier.
     pub rest: u32,
-    /// Nanoseconds from the end of the epoch before to the end of this one.
+    /// Nanoseconds from the end of the previous epoch to the end of this epoch.
     pub took: u32,
     /// Messages sent.
     pub messages: u32,
 }
 
-/// What a run cost, epoch by epoch.
+/// Host times of a run, epoch by epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// The epochs, those included that only one half of the machine was stepped in.
+    /// All epochs, including epochs that step only half of the units.
     pub epochs: Vec<RecordedEpoch>,
-    /// Messages between units: sender, receiver, how many.
+    /// Messages between units: sender, receiver, count.
     pub traffic: Vec<(UnitId, UnitId, u64)>,
 }
 
 impl Recording {
-    /// The medians of each unit and epoch over recordings of the same run: what disturbed less than half of them at the same place does not count,
-    /// and what costs time in most of them does. Which units were taken is that of the first.
+    /// Returns the medians of each unit and epoch over recordings of the same run, so that disturbances in less than half of the recordings
+    /// have no effect. The set of stolen units comes from the first recording.
     ///
     /// # Panics
-    /// When the recordings are of different runs.
+    /// If the recordings are of different runs.
     pub fn medians(recordings: &[Self]) -> Option<Self> {
         let (first, others) = recordings.split_first()?;
         assert!(others.iter().all(|other| other.epochs.len() == first.epochs.len()), "recordings of different runs");
@@ -61,7 +62,7 @@ impl Recording {
             epoch.stepping = of_all(|epoch| epoch.stepping);
             epoch.exchanging = of_all(|epoch| epoch.exchanging);
             epoch.took = of_all(|epoch| epoch.took);
-            // A unit without measurable time may be missing.
+            // A recording can lack a unit without measurable time.
             epoch.units.retain_mut(|(unit, nanos)| {
                 let of_unit = recordings.iter().map(|recording| recording.epochs[at].nanos(*unit)).collect::<Option<Vec<u32>>>();
                 of_unit.map(|of_unit| *nanos = median(of_unit)).is_some()
@@ -72,33 +73,33 @@ impl Recording {
 }
 
 impl RecordedEpoch {
-    /// The nanoseconds of a unit, where it was stepped.
+    /// Returns the nanoseconds of a unit; `None` if it was not stepped.
     pub fn nanos(&self, unit: UnitId) -> Option<u32> {
         self.units.binary_search_by_key(&unit, |(unit, _)| *unit).ok().map(|at| self.units[at].1)
     }
 }
 
-/// The median; of an even number the lower one in the middle.
+/// Returns the median; of an even number of values, the lower middle value.
 fn median(mut values: Vec<u32>) -> u32 {
     values.sort_unstable();
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0)
 }
 
-/// Makes a [`Recording`] of a run.
+/// Collects a [`Recording`] during a run.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    /// Whether it records units, too.
+    /// True if the run records the time of each unit.
     pub(super) units: bool,
     epochs: Vec<RecordedEpoch>,
-    /// Nanoseconds of each unit up to the last epoch.
+    /// Total nanoseconds of each unit at the end of the previous epoch.
     before: Vec<u64>,
     mark: Instant,
-    /// What reading the clock adds to the time of each unit.
+    /// Time that reading the clock adds to each unit.
     clock: Duration,
 }
 
 impl Recorder {
-    /// A recorder for a machine of so many units, where anything is recorded.
+    /// Creates a recorder for a machine of `units` units; `None` if the run records nothing.
     pub(super) fn new(records: HostTimes, units: usize) -> Option<Self> {
         if records == HostTimes::Nothing {
             return None;
@@ -110,8 +111,8 @@ impl Recorder {
         Some(Self { units: records == HostTimes::Units, epochs: Vec::new(), before: vec![0; units], mark: Instant::now(), clock })
     }
 
-    /// An epoch has ended, after which each of `units` has taken so many nanoseconds in all and was taken by another worker or not; the workers
-    /// spent `spent` on exchanging and stepping.
+    /// Records an epoch. `units` yields each unit, its total nanoseconds so far, and true if another worker stepped it; `spent` yields the
+    /// exchanging and stepping time of each worker.
     pub(super) fn note(
         &mut self,
         units: impl Iterator<Item = (UnitId, u64, bool)>,
@@ -148,14 +149,15 @@ impl Recorder {
         self.epochs.push(epoch);
     }
 
-    /// All epochs, with the messages of each link.
+    /// Returns the recording of all epochs, with the number of messages on each link.
     pub(super) fn finish(self, traffic: Vec<(UnitId, UnitId, u64)>) -> Recording {
         Recording { epochs: self.epochs, traffic }
     }
 }
 
-/// Nanoseconds of a barrier between two threads, for each of them: the least over batches of barriers, since the operating system may take a core
-/// away in the middle of one. The threads have cores of their own, or the system might give both the same one.
+/// Returns the nanoseconds per crossing of a barrier between two threads: the least over batches of crossings, since the operating system
+/// may preempt a thread in the middle of a batch. The threads run on different cores, since the system might otherwise schedule both on the
+/// same core.
 pub fn barrier_nanos() -> f64 {
     const MEASURE: Duration = Duration::from_millis(50);
     const ROUNDS: u32 = 200;
@@ -196,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn what_disturbs_one_of_three_recordings_at_a_place_does_not_count() {
+    fn a_disturbance_of_one_of_three_recordings_has_no_effect() {
         let recordings = [recording([100, 900], 1000), recording([100, 50], 150), recording([700, 60], 170)];
         assert_eq!(Recording::medians(&recordings), Some(recording([100, 60], 170)));
         assert_eq!(Recording::medians(&[]), None);
     }
 
     #[test]
-    fn a_unit_that_a_recording_lacks_is_left_out() {
+    fn units_missing_from_a_recording_are_omitted() {
         let recordings = [recording([100, 900], 1000), recording([100, 0], 150)];
         assert_eq!(Recording::medians(&recordings), Some(recording([100, 0], 150)));
     }

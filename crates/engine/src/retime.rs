@@ -1,9 +1,9 @@
-//! Lookahead and retiming: how far units can be simulated without messages from each other.
+//! Lookahead and retiming: the time for which units can be simulated without messages from each other.
 //!
 //! A unit b is simulated at local time `global - offset(b)`. A message over a link of latency L from a to b, sent at
 //! global time g, is then needed at global time `g + L + offset(b) - offset(a)`. The offsets are chosen so that the least
-//! of these spans, the lookahead, is as large as possible: no larger than the mean latency of any loop of links. Local times,
-//! and so everything simulated, do not depend on the offsets (Leiserson and Saxe, "Retiming Synchronous Circuitry",
+//! of these spans, the lookahead, is as large as possible. It cannot exceed the mean latency of any loop of links. Local times,
+//! and therefore all simulated results, do not depend on the offsets (Leiserson and Saxe, "Retiming Synchronous Circuitry",
 //! Algorithmica 1991, for circuits).
 
 use warpshard_base::Tick;
@@ -12,38 +12,39 @@ use super::Unit;
 use super::plan::{Latency, Plan};
 use crate::SetupError;
 
-/// The offsets at which the units of a plan are simulated, and the lookahead that follows.
+/// The time offsets of the units of a plan, and the resulting lookahead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retiming {
-    /// Lookahead in cycles of the reference clock.
+    /// Lookahead in reference cycles.
     pub lookahead: u64,
-    /// Base ticks by which each unit's simulation lags behind that of the first unit.
+    /// Base ticks by which the simulation of each unit lags behind the first unit.
     pub offsets: Vec<u64>,
-    /// Latency of each link in base ticks, slack links resolved.
+    /// Latency of each link in base ticks, with slack links resolved.
     pub latencies: Vec<Tick>,
-    /// The loop of links that limits the lookahead, as names.
+    /// Names of the links of the loop that limits the lookahead.
     pub limit: String,
 }
 
 impl Retiming {
-    /// Base ticks by which the last unit's simulation lags behind the first unit's.
+    /// Returns the base ticks by which the simulation of the last unit lags behind the first unit.
     pub(super) fn skew(&self) -> u64 {
         self.offsets.iter().copied().max().unwrap_or(0)
     }
 
-    /// Base ticks from an event to its effect in a run whose epochs are within the lookahead: no unit can have passed that point.
+    /// Returns the base ticks from an event to its effect in a run whose epochs are within the lookahead: no unit has passed the time of
+    /// the effect.
     pub fn event_latency(&self, period: u64) -> u64 {
         self.skew() + self.lookahead * period
     }
 }
 
-/// Largest lookahead that is ever used, in reference cycles, when no loop limits it.
-const LONGEST: u64 = 4096;
+/// Maximum lookahead, in reference cycles, if no loop limits it.
+const MAX_LOOKAHEAD_CYCLES: u64 = 4096;
 
-/// Finds lookahead and offsets.
+/// Computes the lookahead and the offsets.
 ///
 /// # Errors
-/// When some link has no latency at all or a loop of links is shorter than one reference cycle per link: the message names it.
+/// If a link has no latency, or a loop of links is shorter than one reference cycle per link. The message names the link or the loop.
 pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Retiming, SetupError> {
     let period = plan.reference.period;
     let fixed: Vec<Edge> = plan
@@ -63,7 +64,7 @@ pub fn retime<U: Unit>(plan: &Plan<U>) -> Result<Retiming, SetupError> {
         .into());
     }
     let solve = |cycles: u64| potentials(plan.units.len(), &fixed, cycles * period);
-    let (mut low, mut high) = (0, LONGEST + 1);
+    let (mut low, mut high) = (0, MAX_LOOKAHEAD_CYCLES + 1);
     let mut best = vec![0; plan.units.len()];
     let mut blocking = Vec::new();
     while high - low > 1 {
@@ -100,7 +101,7 @@ struct Edge {
     latency: u64,
 }
 
-/// The least offsets with `latency + offset(to) - offset(from) >= lookahead` on every edge, or the loop that forbids them.
+/// Returns the least offsets with `latency + offset(to) - offset(from) >= lookahead` on every edge, or the loop that makes them impossible.
 fn potentials(units: usize, edges: &[Edge], lookahead: u64) -> Result<Vec<u64>, Vec<usize>> {
     let mut offset = vec![0u64; units];
     let mut raised_by: Vec<Option<usize>> = vec![None; units];
@@ -117,7 +118,7 @@ fn potentials(units: usize, edges: &[Edge], lookahead: u64) -> Result<Vec<u64>, 
         if !raised {
             return Ok(offset);
         }
-        // A loop of units that raised each other makes the lookahead impossible, and is found rounds before the last one.
+        // A loop of units that raise each other makes the lookahead impossible; this check finds it many rounds before the last one.
         if let Some(links) = raising_loop(edges, &raised_by) {
             return Err(links);
         }
@@ -125,9 +126,9 @@ fn potentials(units: usize, edges: &[Edge], lookahead: u64) -> Result<Vec<u64>, 
     unreachable!("a unit that is still raised after as many rounds as there are units is on a loop or follows one")
 }
 
-/// The links of a loop of units each of which was last raised by the one before, if there is one.
+/// Returns the links of a loop in which each unit was last raised by its predecessor, if there is such a loop.
 fn raising_loop(edges: &[Edge], raised_by: &[Option<usize>]) -> Option<Vec<usize>> {
-    // By unit, the walk that reached it first, counted from 1.
+    // The first walk that reached each unit, counted from 1.
     let mut walked = vec![0; raised_by.len()];
     for start in 0..raised_by.len() {
         let mut unit = start;
@@ -145,7 +146,7 @@ fn raising_loop(edges: &[Edge], raised_by: &[Option<usize>]) -> Option<Vec<usize
     None
 }
 
-/// The links that lead from `first` back to it, if those that raised its predecessors do.
+/// Follows the edges that raised `first` and its predecessors; returns the links if they lead back to `first`.
 fn loop_through(first: usize, edges: &[Edge], raised_by: &[Option<usize>]) -> Option<Vec<usize>> {
     let mut links = Vec::new();
     let mut unit = first;

@@ -1,89 +1,91 @@
-//! How many workers take part in a run: as many as make it faster.
+//! The choice of the number of active workers by measured speed.
 //!
-//! Where other processes use the host's cores, or an epoch has too little work to share, fewer workers can be faster than all of
-//! them: every epoch ends with its slowest worker, and one that another process has displaced is milliseconds late. So the
-//! coordinator measures what a unit's step costs with the present number of workers, tries the next smaller and the next larger number for a
-//! short while, and keeps what is faster. Trials that fail become rarer. Which workers step which units changes no result.
+//! If other processes use the host's cores, or an epoch has too little work to share, fewer workers can be faster than all of them: every
+//! epoch waits for its slowest worker, and a worker that the operating system has preempted is milliseconds late. The coordinator therefore
+//! measures the cost of a unit's step with the present number of workers, tries the next smaller and the next larger number for a short
+//! time, and keeps the faster number. Failed trials make further trials rarer. The assignment of units to workers changes no result.
 //!
-//! Inputs: the host's time, and the work and the workers' busy time of each epoch. Outputs: the number of active workers of the next
-//! epochs. Invariants: at least one worker is active; nothing here reads a clock, so that tests can play any host.
+//! Inputs: the host time, the work and the workers' busy time of each epoch. Outputs: the number of active workers of the next
+//! epochs. Invariants: at least one worker is active; this module reads no clock, so that tests can simulate any host.
 
 use std::time::Duration;
 
-/// How the number of active workers is chosen.
+/// The policy that chooses the number of active workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scaling {
     /// All workers take part in every epoch.
     #[default]
     Fixed,
-    /// As many as the run is fastest with, by measured host time.
+    /// The number of workers with the fastest run, by measured host time.
     Adaptive,
-    /// A number that changes at random, from this seed, every few epochs: for tests, since results must not depend on it.
+    /// A number that changes at random every few epochs; holds the seed. For tests, since results must not depend on the number.
     Random(u64),
 }
 
-/// Host time and epochs that a number of workers is measured over, at least. Time slices of an operating system are 3 to 10 ms.
+/// Minimum host time and epochs for measuring a number of workers. Time slices of an operating system are 3 to 10 ms.
 const WINDOW: Duration = Duration::from_millis(20);
 const WINDOW_EPOCHS: u64 = 8;
-/// Epochs of a window that do not count, since units that have moved to another worker are in another core's cache.
-const UNCOUNTED: u64 = 2;
-/// A trial ends before its window does, as a failure, when a step then costs this many times what it did.
-const HOPELESS: f64 = 1.3;
-const HOPELESS_AFTER: Duration = Duration::from_millis(4);
-const HOPELESS_EPOCHS: u64 = 4;
-/// More workers must lower the cost of a step to this part; fewer may raise it to this one, since they leave cores to others.
-const MORE_PAY_BELOW: f64 = 0.95;
-const FEWER_PAY_BELOW: f64 = 1.02;
-/// Fewer workers that lower it to this part need no second trial. Hosts whose speed varies make fewer look as fast as more now and then.
-const CLEARLY_BELOW: f64 = 0.85;
-/// With a smaller share of the workers' time spent on stepping units, fewer workers are tried soon.
-const POORLY_BUSY: f64 = 0.8;
-/// Time to the next trial of fewer workers after one that failed; doubles with each failure.
-const FEWER_AGAIN: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(1600));
-/// The same for more workers.
-const MORE_AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1600));
-/// Time to the first trial of fewer workers where all are busy; four times as long after each that fails.
-const UNPROMPTED: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
+/// First epochs of a window that do not count, since the state of moved units is still in another core's cache.
+const WARMUP_EPOCHS: u64 = 2;
+/// Factor of the step cost above which a trial fails before the end of its window.
+const FAILED_TRIAL_RATIO: f64 = 1.3;
+const FAILED_TRIAL_TIME: Duration = Duration::from_millis(4);
+const FAILED_TRIAL_EPOCHS: u64 = 4;
+/// Relative step cost below which a trial succeeds: with more workers and with fewer workers. Fewer workers may cost slightly more, since
+/// they free cores for other processes.
+const MORE_WORKERS_MAX_COST: f64 = 0.95;
+const FEWER_WORKERS_MAX_COST: f64 = 1.02;
+/// Relative step cost below which fewer workers need no second trial. On hosts of varying speed fewer workers sometimes look as fast as
+/// more.
+const CLEAR_SUCCESS_MAX_COST: f64 = 0.85;
+/// Busy share of the workers' time below which a trial of fewer workers starts soon.
+const LOW_UTILISATION: f64 = 0.8;
+/// Minimum and maximum time from a failed trial of fewer workers to the next trial; doubles with each failure.
+const FEWER_RETRY_DELAY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(1600));
+/// Minimum and maximum time from a failed trial of more workers to the next trial; doubles with each failure.
+const MORE_RETRY_DELAY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1600));
+/// Minimum and maximum time to a trial of fewer workers while all workers are busy; quadruples with each failure.
+const BUSY_TRIAL_DELAY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
-/// What the coordinator knows about an epoch that has just ended.
+/// The coordinator's measurements of an epoch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EpochFacts {
-    /// Host time since the run began.
+    /// Host time since the start of the run.
     pub(super) now: Duration,
     /// Units that were due.
     pub(super) steps: u64,
-    /// Time that all workers have spent busy since the run began.
+    /// Busy time of all workers since the start of the run.
     pub(super) busy: Duration,
 }
 
-/// The number of active workers, and what it was in the run so far.
+/// The number of active workers and its history in the run.
 #[derive(Debug)]
 pub(super) struct ActiveWorkers {
     scaling: Scaling,
     /// Numbers of workers that may be active, ascending.
     levels: Vec<usize>,
-    /// The present one, an index.
+    /// Index of the present number in `levels`.
     level: usize,
-    /// The one before the trial that is under way, if one is.
+    /// Level before the current trial; `None` without a trial.
     tried_from: Option<usize>,
-    /// Whether the trial may end early.
-    hasty: bool,
-    /// Whether a trial of fewer workers has paid, but not clearly, so that a second one has to confirm it.
-    confirms: bool,
-    /// Host nanoseconds of a step with the number of workers that is not on trial.
+    /// True if the trial may end early.
+    may_end_early: bool,
+    /// True if a trial of fewer workers has succeeded narrowly, so that a second trial must confirm it.
+    needs_confirmation: bool,
+    /// Host nanoseconds per step with the number of workers that is not on trial.
     reference: Option<f64>,
     window: Window,
     fewer: Retry,
     more: Retry,
-    unprompted: Retry,
+    busy_trial: Retry,
     random: u64,
-    /// Worker time so far, and until when.
+    /// Worker seconds used so far, and the host time up to which they are counted.
     used: f64,
     until: Duration,
     changes: u64,
 }
 
-/// A stretch of epochs with one number of workers.
+/// A series of epochs with the same number of workers.
 #[derive(Debug, Default)]
 struct Window {
     epochs: u64,
@@ -92,7 +94,7 @@ struct Window {
     steps: u64,
 }
 
-/// When something may be tried again.
+/// The earliest time of the next trial, with backoff.
 #[derive(Debug)]
 struct Retry {
     at: Duration,
@@ -117,7 +119,7 @@ impl Retry {
     }
 }
 
-/// From one worker to all: each number is about three quarters of the next.
+/// Returns the numbers of workers from one to `workers`; each is about three quarters of the next.
 fn levels(workers: usize) -> Vec<usize> {
     let mut levels = vec![workers];
     let mut last = workers;
@@ -130,20 +132,20 @@ fn levels(workers: usize) -> Vec<usize> {
 }
 
 impl ActiveWorkers {
-    /// All of `workers` workers.
+    /// Starts with all `workers` workers active.
     pub(super) fn new(scaling: Scaling, workers: usize) -> Self {
         let levels = levels(workers);
         Self {
             level: levels.len() - 1,
             levels,
             tried_from: None,
-            hasty: false,
-            confirms: false,
+            may_end_early: false,
+            needs_confirmation: false,
             reference: None,
             window: Window::default(),
-            fewer: Retry::new(FEWER_AGAIN, 2, Duration::ZERO),
-            more: Retry::new(MORE_AGAIN, 2, Duration::ZERO),
-            unprompted: Retry::new(UNPROMPTED, 4, UNPROMPTED.0),
+            fewer: Retry::new(FEWER_RETRY_DELAY, 2, Duration::ZERO),
+            more: Retry::new(MORE_RETRY_DELAY, 2, Duration::ZERO),
+            busy_trial: Retry::new(BUSY_TRIAL_DELAY, 4, BUSY_TRIAL_DELAY.0),
             random: match scaling {
                 Scaling::Random(seed) => seed,
                 Scaling::Fixed | Scaling::Adaptive => 0,
@@ -155,34 +157,34 @@ impl ActiveWorkers {
         }
     }
 
-    /// How many are active.
+    /// Returns the number of active workers.
     pub(super) fn count(&self) -> usize {
         self.levels[self.level]
     }
 
-    /// Whether the number can change at all, so that epochs need to be noted.
+    /// Returns true if the number can change, so that epochs must be recorded.
     pub(super) fn varies(&self) -> bool {
         self.scaling != Scaling::Fixed && self.levels.len() > 1
     }
 
-    /// How many there were on average until `end`, and how often the number changed.
+    /// Returns the mean number of active workers until `end`, and the number of changes.
     pub(super) fn history(&self, end: Duration) -> (f64, u64) {
         let used = self.used + self.count() as f64 * (end.saturating_sub(self.until)).as_secs_f64();
         let mean = if end.is_zero() { self.count() as f64 } else { used / end.as_secs_f64() };
         (mean, self.changes)
     }
 
-    /// Notes an epoch; [`ActiveWorkers::count`] may be another one afterwards.
+    /// Records an epoch, which may change [`ActiveWorkers::count`].
     pub(super) fn note(&mut self, epoch: EpochFacts) {
         match self.scaling {
             Scaling::Fixed => {}
-            Scaling::Random(_) => self.jump(epoch.now),
+            Scaling::Random(_) => self.change_randomly(epoch.now),
             Scaling::Adaptive => self.measure(epoch),
         }
     }
 
-    /// Another number in one epoch of four, by a generator of its own (splitmix64).
-    fn jump(&mut self, now: Duration) {
+    /// Changes to a random number in about one epoch of four, with a private generator (splitmix64).
+    fn change_randomly(&mut self, now: Duration) {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -196,17 +198,17 @@ impl ActiveWorkers {
     fn measure(&mut self, epoch: EpochFacts) {
         let window = &mut self.window;
         window.epochs += 1;
-        if window.epochs <= UNCOUNTED {
+        if window.epochs <= WARMUP_EPOCHS {
             *window = Window { epochs: window.epochs, began: epoch.now, busy: epoch.busy, steps: 0 };
             return;
         }
         window.steps += epoch.steps;
-        let (elapsed, epochs) = (epoch.now.saturating_sub(window.began), window.epochs - UNCOUNTED);
+        let (elapsed, epochs) = (epoch.now.saturating_sub(window.began), window.epochs - WARMUP_EPOCHS);
         let cost = elapsed.as_nanos() as f64 / window.steps.max(1) as f64;
-        let early = self.hasty && elapsed >= HOPELESS_AFTER && epochs >= HOPELESS_EPOCHS;
+        let early = self.may_end_early && elapsed >= FAILED_TRIAL_TIME && epochs >= FAILED_TRIAL_EPOCHS;
         if let (Some(from), Some(reference)) = (self.tried_from, self.reference)
             && early
-            && cost > HOPELESS * reference
+            && cost > FAILED_TRIAL_RATIO * reference
         {
             self.decide(from, false, cost, epoch.now);
             return;
@@ -217,13 +219,13 @@ impl ActiveWorkers {
         let busy = epoch.busy.saturating_sub(window.busy).as_secs_f64() / (elapsed.as_secs_f64() * self.count() as f64);
         match (self.tried_from, self.reference) {
             (Some(from), Some(reference)) => {
-                let below = if self.level > from { MORE_PAY_BELOW } else { FEWER_PAY_BELOW };
+                let below = if self.level > from { MORE_WORKERS_MAX_COST } else { FEWER_WORKERS_MAX_COST };
                 self.decide(from, cost < below * reference, cost, epoch.now);
             }
             _ => {
-                // What was measured last counts most, but one disturbed window alone decides less.
+                // The average halves the weight of older windows and limits the effect of one disturbed window.
                 self.reference = Some(self.reference.map_or(cost, |reference| (reference + cost) / 2.0));
-                self.window = Window { epochs: UNCOUNTED, began: epoch.now, busy: epoch.busy, steps: 0 };
+                self.window = Window { epochs: WARMUP_EPOCHS, began: epoch.now, busy: epoch.busy, steps: 0 };
                 self.try_another(busy, epoch.now);
             }
         }
@@ -231,15 +233,15 @@ impl ActiveWorkers {
 
     /// Begins a trial if one is due.
     fn try_another(&mut self, busy: f64, now: Duration) {
-        let prompted = busy < POORLY_BUSY && now >= self.fewer.at;
-        let to = if self.confirms {
+        let prompted = busy < LOW_UTILISATION && now >= self.fewer.at;
+        let to = if self.needs_confirmation {
             self.level - 1
-        } else if self.level > 0 && (prompted || now >= self.unprompted.at) {
-            // A run that is disturbed is disturbed in its trial, too, and needs the whole window.
-            self.hasty = !prompted;
+        } else if self.level > 0 && (prompted || now >= self.busy_trial.at) {
+            // A disturbed run is also disturbed during its trial and needs the whole window.
+            self.may_end_early = !prompted;
             self.level - 1
         } else if self.level + 1 < self.levels.len() && now >= self.more.at {
-            self.hasty = true;
+            self.may_end_early = true;
             self.level + 1
         } else {
             return;
@@ -248,18 +250,18 @@ impl ActiveWorkers {
         self.change(to, now);
     }
 
-    /// Ends the trial that began with level `from`; the present level stays if it pays.
+    /// Ends the trial that began at level `from`; keeps the present level if `pays` is true.
     fn decide(&mut self, from: usize, pays: bool, cost: f64, now: Duration) {
         self.tried_from = None;
         let fewer = self.level < from;
-        let clearly = self.reference.is_some_and(|reference| cost < CLEARLY_BELOW * reference);
-        if pays && fewer && !clearly && !self.confirms {
-            self.confirms = true;
+        let clearly = self.reference.is_some_and(|reference| cost < CLEAR_SUCCESS_MAX_COST * reference);
+        if pays && fewer && !clearly && !self.needs_confirmation {
+            self.needs_confirmation = true;
             self.reference = None;
             self.change(from, now);
             return;
         }
-        self.confirms = false;
+        self.needs_confirmation = false;
         if pays {
             self.reference = Some(cost);
             self.window.epochs = 0;
@@ -267,8 +269,8 @@ impl ActiveWorkers {
             tried.succeeded(now);
             back.failed(now);
         } else {
-            match (fewer, self.hasty) {
-                (true, true) => self.unprompted.failed(now),
+            match (fewer, self.may_end_early) {
+                (true, true) => self.busy_trial.failed(now),
                 (true, false) => self.fewer.failed(now),
                 (false, _) => self.more.failed(now),
             }
@@ -289,7 +291,7 @@ impl ActiveWorkers {
 mod tests {
     use super::*;
 
-    /// A host that is asked for the time of an epoch of 1000 steps, and for the share of it that the workers are busy.
+    /// A simulated host; `epoch` returns the microseconds of an epoch of 1000 steps and the busy share of the workers.
     struct Host<F> {
         now: Duration,
         busy: Duration,
@@ -301,7 +303,7 @@ mod tests {
             Self { now: Duration::ZERO, busy: Duration::ZERO, epoch }
         }
 
-        /// Runs for `seconds`; returns the steps made.
+        /// Runs for `seconds`; returns the number of steps.
         fn run(&mut self, workers: &mut ActiveWorkers, seconds: f64) -> u64 {
             let end = self.now + Duration::from_secs_f64(seconds);
             let mut steps = 0;
@@ -317,7 +319,7 @@ mod tests {
         }
     }
 
-    /// Numbers in 0..1 that look random.
+    /// Returns a pseudorandom number in 0..1.
     fn noise(state: &mut u64) -> f64 {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (*state >> 40) as f64 / f64::from(1 << 24)
@@ -342,11 +344,11 @@ mod tests {
     }
 
     #[test]
-    fn a_host_without_free_cores_is_left_to_one_worker_soon() {
+    fn a_host_without_free_cores_soon_runs_one_worker() {
         for workers in [2, 4, 8] {
             let mut state = 1;
             let mut active = ActiveWorkers::new(Scaling::Adaptive, workers);
-            // A worker alone has 40 % of a core in slices of 3 ms; with more of them, each epoch waits for a displaced one.
+            // A single worker has 40 % of a core in slices of 3 ms; with more workers, each epoch waits for a preempted worker.
             let mut host = Host::new(|count, _| {
                 let disturbed = if noise(&mut state) < 0.2 { 7000.0 * noise(&mut state) } else { 0.0 };
                 if count == 1 { (500.0 + disturbed, 0.99) } else { (500.0 / count as f64 + 4.0 * disturbed, 0.6) }
@@ -361,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_host_of_varying_speed_keeps_its_workers() {
-        // A tenth faster with sixteen workers than with twelve, and the host's speed changes by up to a third every 30 ms.
+        // The run is a tenth faster with sixteen workers than with twelve, and the host's speed changes by up to a third every 30 ms.
         let mean = |seed| {
             let mut state = seed;
             let (mut until, mut speed) = (Duration::ZERO, 1.0);
@@ -381,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn epochs_with_too_little_work_are_left_to_one_worker() {
+    fn epochs_with_too_little_work_run_on_one_worker() {
         let mut active = ActiveWorkers::new(Scaling::Adaptive, 2);
         let mut host = Host::new(|count, _| if count == 1 { (3.0, 0.95) } else { (6.0, 0.4) });
         host.run(&mut active, 0.2);
@@ -391,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_come_back_when_the_host_is_free_again() {
+    fn workers_return_when_the_host_is_free_again() {
         let mut active = ActiveWorkers::new(Scaling::Adaptive, 4);
         let busy_until = Duration::from_secs(2);
         let mut host = Host::new(|count, now| match (now < busy_until, count) {
@@ -418,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn all_workers_stay_active_unless_asked_otherwise() {
+    fn all_workers_stay_active_by_default() {
         let active = ActiveWorkers::new(Scaling::default(), 8);
         assert!(!active.varies());
         assert_eq!(active.history(Duration::from_secs(1)), (8.0, 0));

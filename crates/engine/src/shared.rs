@@ -1,4 +1,4 @@
-//! What the workers and the coordinator share: the state of an epoch, and a unit with its schedule.
+//! State that the workers and the coordinator share: the state of an epoch, and a unit with its schedule.
 //!
 //! The coordinator writes it while all workers wait at the barrier; workers only read it.
 
@@ -10,22 +10,22 @@ use warpshard_sync::Stealer;
 use super::Unit;
 use super::plan::PlannedLink;
 
-/// What every worker does next.
+/// The next action of every worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Step units to the bounds.
     Run,
-    /// Take messages in, so that units can be moved to other workers.
+    /// Deliver messages, so that units can move to other workers.
     Deliver,
     /// Settle at the cut and read counters.
     Settle,
-    /// Collect what units wait for: the machine is deadlocked.
-    Explain,
-    /// Leave.
+    /// Collect the wait reasons of the units of a deadlocked machine.
+    CollectWaitReasons,
+    /// End the run.
     Stop,
 }
 
-/// Why a run ended at its last cut.
+/// The reason why a run ended at its last cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// The director declared the run over.
@@ -36,22 +36,22 @@ pub enum StopReason {
     Interrupted,
 }
 
-/// A unit at its worker.
+/// A unit and its schedule, owned by a worker.
 #[derive(Debug)]
 pub(super) struct Slot<U> {
     pub(super) id: UnitId,
     pub(super) unit: U,
-    /// Index into the epoch's bounds: units of equal clock and offset have equal bounds.
+    /// Index into the bounds of the epoch: units of equal clock, offset and group have equal bounds.
     pub(super) class: u16,
-    /// Whether it takes as long as several others, so that workers begin with it.
+    /// True if a step takes as long as several steps of other units, so that workers step this unit first.
     pub(super) long: bool,
-    /// The unit's next event, delivered messages included.
+    /// The unit's next event, including delivered messages.
     pub(super) next: Cycle,
-    /// Host nanoseconds measured in sampled epochs since the shards were last balanced, older ones with less weight.
+    /// Host nanoseconds measured in sampled epochs since the last load-balance check, with decaying weight of older epochs.
     pub(super) nanos: u64,
-    /// Host nanoseconds measured before that.
-    pub(super) all_nanos: u64,
-    /// Whether another worker than its owner made the last step whose host time was measured.
+    /// Host nanoseconds that decay has removed from `nanos`.
+    pub(super) decayed_nanos: u64,
+    /// True if a worker other than the owner made the last measured step.
     pub(super) taken: bool,
 }
 
@@ -60,65 +60,66 @@ pub(super) struct Slot<U> {
 pub(super) struct TimeClass {
     pub(super) clock: ClockDomain,
     pub(super) offset: u64,
-    /// The group of units that are stepped together.
+    /// The group of units that the engine steps together.
     pub(super) group: u8,
 }
 
 impl TimeClass {
-    /// The global tick of a local cycle.
+    /// Converts a local cycle to a global tick.
     #[inline]
     pub(super) fn global(self, cycle: Cycle) -> Tick {
-        // `tick` saturates, and a cycle beyond the last tick never comes.
+        // `tick` saturates; a cycle beyond the last tick is never reached.
         if cycle == Cycle::NEVER { Tick::NEVER } else { Tick(self.clock.tick(cycle).0.saturating_add(self.offset)) }
     }
 }
 
-/// Decisions with the units that they are for.
+/// Decisions with the units that they apply to.
 pub(super) type Decisions<U> = Vec<(UnitId, <U as Unit>::Decision)>;
 
-/// What all workers read in an epoch. `C` is the coordinator's own state, which no worker looks at.
+/// State that all workers read in an epoch. `C` is the coordinator's private state, which workers do not access.
 pub(super) struct Shared<U: Unit, C> {
     pub(super) step: Step,
     pub(super) epoch: u64,
-    /// The cycle that the units of each class have reached.
+    /// Cycle that the units of each class have reached.
     pub(super) presents: Vec<Cycle>,
-    /// The cycle to which the epoch takes them, and the same as a global tick.
+    /// Cycle to which the epoch steps the units of each class, and the same time as a global tick.
     pub(super) bounds: Vec<Cycle>,
     pub(super) limits: Vec<Tick>,
     pub(super) classes: Vec<TimeClass>,
-    /// Workers that take part in this epoch: the first ones. The others are retired and hold no units.
+    /// Number of workers that take part in this epoch: the first `active` workers. The other workers are retired and hold no units.
     pub(super) active: usize,
-    /// Where each worker offers its units to the others.
+    /// Handles for stealing units from each worker.
     pub(super) stealers: Vec<Stealer<Slot<U>>>,
-    /// Whether the host time of single units is measured in this epoch.
+    /// True if the host time of single units is measured in this epoch.
     pub(super) measured: bool,
-    /// Whether workers visit their units from the last to the first: in every other round, so that units whose state the host's
-    /// caches still hold come first. Has no effect on anything simulated.
+    /// True if workers visit their units from the last to the first. This holds in every other round, so that units whose state is still in
+    /// the host's caches come first. Has no effect on simulated behaviour.
     pub(super) backwards: bool,
-    /// Whether workers sum up what their units have cost, for the coordinator to look at their balance after this epoch.
-    pub(super) weighs: bool,
-    /// Whether they give that half of its weight from now on.
-    pub(super) forgets: bool,
-    /// Whether the director reads the counters at the cut.
-    pub(super) sampled: bool,
-    /// Whether it reads how far the tasks of units are.
-    pub(super) sees_tasks: bool,
+    /// True if workers sum the costs of their units, so that the coordinator can check the load balance after this epoch.
+    pub(super) sums_costs: bool,
+    /// True if workers halve the weight of the costs measured so far.
+    pub(super) halves_costs: bool,
+    /// True if the director reads the counters at the cut.
+    pub(super) reads_counters: bool,
+    /// True if the director reads the progress of the units' tasks at the cut.
+    pub(super) reads_tasks: bool,
     pub(super) reference: ClockDomain,
     pub(super) last_cut: Cycle,
-    /// The decisions that take effect at the beginning of this epoch.
+    /// Decisions that take effect at the beginning of this epoch.
     pub(super) decisions: Decisions<U>,
     pub(super) skip: bool,
     pub(super) relaxed: bool,
     pub(super) links: Vec<PlannedLink>,
     pub(super) names: Vec<String>,
-    /// Messages of the last epoch from each rank to units of this one.
+    /// Messages of the last epoch from each rank to units of this rank.
     pub(super) from_ranks: Vec<Vec<u8>>,
-    /// Never contended: the coordinator has exclusive access. The lock is there because workers share the whole structure.
+    /// The coordinator's state. The lock is never contended, since the coordinator has exclusive access, but the shared structure requires
+    /// it.
     pub(super) coordinator: Mutex<C>,
 }
 
 impl<U: Unit, C> Shared<U, C> {
-    /// The coordinator's own state, without locking.
+    /// Returns the coordinator's state without locking.
     pub(super) fn coordinator(&mut self) -> &mut C {
         self.coordinator.get_mut().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Runs a plan on worker threads to its end.
+//! Runs a plan on worker threads until its end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -10,46 +10,46 @@ use warpshard_stats::{LateMessages, RankFacts, WorkerFacts};
 use warpshard_sync::{EpochBarrier, Locals, Party, Role, StopFlag, WaitPolicy, mailbox, worklist};
 
 use super::Unit;
-use super::checkpoint::{Checkpoints, Saved};
-use super::coordinator::{CoordinatedState, Coordinator, Ending, coordinate, set_bounds};
+use super::checkpoint::{Checkpoints, SavedRun};
+use super::coordinator::{CoordinatedState, Coordinator, EndReason, coordinate, set_bounds};
 use super::director::Director;
 use super::log::MessageLog;
 use super::outbox::{Outbox, Route};
-use super::placement::{LONG, ShardCost, place};
+use super::placement::{LONG_UNIT_COST, ShardCost, assign_shards};
 use super::plan::Plan;
 use super::ranks::{Division, Ranks, share};
 use super::record::{HostTimes, Recorder, Recording};
 use super::retime::{Retiming, retime};
 use super::scaling::{ActiveWorkers, Scaling};
 use super::shared::{Shared, Slot, Step, StopReason, TimeClass};
-use super::turns::Turns;
+use super::unit_groups::UnitGroups;
 use super::worker::Worker;
 
-/// How a plan is run on the host. Only `relaxed`, `max_cycles`, `decision_latency` and `stop` have an effect on results.
+/// Host settings of a run. Only `relaxed`, `max_cycles`, `decision_latency` and `stop` affect results.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Worker threads, at least 1; more than there are shards are not started.
+    /// Worker threads, at least 1. The engine starts at most one thread per shard.
     pub threads: usize,
-    /// How many of them take part at a time.
+    /// Policy for the number of workers that are active at a time.
     pub scaling: Scaling,
-    /// Reference cycles of an epoch. When not given, the lookahead; or, if that suits the number of threads, units are stepped in
-    /// two halves that take turns.
+    /// Reference cycles of an epoch. By default the engine uses the lookahead, or it steps the units in two alternating halves if this
+    /// suits the number of threads.
     pub epoch: Option<u64>,
-    /// Allows epochs longer than the lookahead: messages may then come late, which is counted.
+    /// Allows epochs longer than the lookahead; messages may then arrive late and are counted.
     pub relaxed: bool,
-    /// Ends the run at this reference cycle.
+    /// Reference cycle at which the run ends.
     pub max_cycles: Option<u64>,
     /// Reference cycles between a decision and its effect.
     pub decision_latency: u64,
-    /// Jumps over cycles in which nothing happens.
+    /// Skips cycles in which nothing happens.
     pub skip: bool,
     /// Pins worker i to the i-th core that the process may use.
     pub pin: bool,
-    /// HostTimes every message, at both ends of its link.
+    /// Logs every message at both ends of its link.
     pub log: bool,
-    /// What is recorded of the host's time.
+    /// Host times that the run records.
     pub record: HostTimes,
-    /// Ends the run at the next cut.
+    /// Flag that ends the run at the next cut.
     pub stop: StopFlag,
 }
 
@@ -74,79 +74,79 @@ impl Default for Settings {
 /// The result of a finished run.
 #[derive(Debug)]
 pub struct Finished<U: Unit, D> {
-    /// The units, settled at the last cut, by identifier.
+    /// The units, settled at the last cut, indexed by identifier.
     pub units: Vec<U>,
-    /// The last cut.
+    /// Reference cycle of the last cut.
     pub at: Cycle,
-    /// Why it was the last.
+    /// The reason why the run ended at this cut.
     pub reason: StopReason,
     /// The director after its last cut.
     pub director: D,
-    /// Every message, if [`Settings::log`] is set.
+    /// All messages, if [`Settings::log`] is true.
     pub log: MessageLog<U::Payload>,
-    /// Messages that came late in a relaxed run.
+    /// Messages that arrived late in a relaxed run.
     pub late: LateMessages,
-    /// What the host did.
+    /// Host statistics of the run.
     pub host: EngineFacts,
-    /// What it cost epoch by epoch, if [`Settings::record`] is set.
+    /// Host times of each epoch, if [`Settings::record`] requests them.
     pub recording: Option<Recording>,
-    /// The ranks of the run, where there were several; units of other ranks are as they were planned.
+    /// The ranks of the run, if there are several; units of other ranks are in their planned state.
     pub ranks: Option<Box<dyn Ranks>>,
-    /// Whether this rank stepped a unit, by identifier.
+    /// True for each unit that this rank stepped, indexed by identifier.
     pub owned: Vec<bool>,
 }
 
-/// What the host did while running.
+/// Host statistics of a run.
 #[derive(Clone, Debug, Default)]
 pub struct EngineFacts {
     /// Seconds from the first epoch to the last.
     pub seconds: f64,
-    /// Epochs stepped.
+    /// Number of stepped epochs.
     pub epochs: u64,
-    /// Cuts made.
+    /// Number of cuts.
     pub cuts: u64,
-    /// How often shards moved to other workers.
+    /// Number of times that shards moved to other workers.
     pub moves: u64,
-    /// Seconds of the coordinator, for which all workers wait.
+    /// Seconds spent in the coordinator, for which all workers wait.
     pub coordinator_seconds: f64,
-    /// Messages exchanged.
+    /// Number of exchanged messages.
     pub messages: u64,
-    /// Reference cycles that a unit is stepped for in an epoch, at most.
+    /// Maximum of reference cycles per step of a unit.
     pub epoch_cycles: u64,
-    /// Whether two halves of the units took turns, one in each epoch.
+    /// True if two halves of the units alternated by epoch.
     pub halves: bool,
     /// Lookahead in reference cycles.
     pub lookahead: u64,
-    /// Links of the loop that limits the lookahead.
+    /// Names of the links of the loop that limits the lookahead.
     pub limit: String,
-    /// What each worker did.
+    /// Statistics of each worker.
     pub workers: Vec<WorkerFacts>,
-    /// Workers that took part, on average over the run's time.
+    /// Mean number of active workers over the run time.
     pub mean_workers: f64,
-    /// How often their number changed.
+    /// Number of changes of the number of active workers.
     pub worker_changes: u64,
-    /// What several ranks cost, where there are any.
+    /// Statistics of the exchanges between ranks, if there are several ranks.
     pub ranks: Option<RankFacts>,
-    /// Share of the measured stepping time per unit.
+    /// Share of each unit in the measured stepping time.
     pub unit_share: Vec<f64>,
 }
 
-/// Why a run has no result.
+/// The reason why a run has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineError {
     /// The machine cannot be simulated with these settings.
     Plan(String),
-    /// Nothing can happen any more, but work is left; a report of which unit waits for what.
+    /// No unit can proceed, but work is left; holds a report of the wait reasons of each unit.
     Deadlock(String),
     /// The director reported a failure.
     Failure(String),
-    /// A checkpoint could not be kept, or the state to begin with is not one of this plan.
+    /// A checkpoint could not be stored, or the initial state does not fit this plan.
     Checkpoint(String),
-    /// A worker panicked: a bug of the simulator.
+    /// A worker panicked because of a bug in the simulator.
     Panic(String),
 }
 
-/// Runs `plan` to its end.
+/// Runs `plan` until its end.
 ///
 /// # Errors
 /// See [`EngineError`].
@@ -154,8 +154,9 @@ pub fn run<U: Unit, D: Director<U>>(plan: Plan<U>, director: D, settings: &Setti
     run_in_ranks(plan, director, settings, None, Checkpoints::default())
 }
 
-/// Runs `plan` to its end as one of several ranks, which all call this with the same plan, director and settings but for the number of
-/// threads; alone without `ranks`. It may begin with the state of an earlier run, and save its own: see [`Checkpoints`].
+/// Runs `plan` until its end as one of several ranks, or alone if `ranks` is `None`. All ranks call this function with the same plan,
+/// director and settings, except for the number of threads. The run may start from the state of an earlier run and save its own state; see
+/// [`Checkpoints`].
 ///
 /// # Errors
 /// See [`EngineError`].
@@ -169,7 +170,7 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
     let retiming = retime(&plan).map_err(|why| EngineError::Plan(why.to_string()))?;
     let epoch_cycles = settings.epoch.unwrap_or(retiming.lookahead);
     if epoch_cycles == 0 || settings.threads == 0 {
-        return Err(EngineError::Plan("an epoch has at least one cycle and a run at least one thread".into()));
+        return Err(EngineError::Plan("an epoch needs at least one cycle, and a run needs at least one thread".into()));
     }
     if checkpoints.every == Some(0) {
         return Err(EngineError::Plan("checkpoints are at least one cycle apart".into()));
@@ -189,25 +190,25 @@ pub fn run_in_ranks<U: Unit, D: Director<U>>(
         }
         None => settings.threads,
     };
-    let halves = if settings.epoch.is_none() { Turns::in_halves(&plan, &retiming, workers) } else { None };
-    let turns = halves.unwrap_or_else(|| Turns::together(plan.units.len(), epoch_cycles));
+    let halves = if settings.epoch.is_none() { UnitGroups::in_halves(&plan, &retiming, workers) } else { None };
+    let turns = halves.unwrap_or_else(|| UnitGroups::together(plan.units.len(), epoch_cycles));
     let resumes = checkpoints.resume.is_some();
     let whole = || Parties::new(plan, director, &retiming, &turns, settings, ranks, checkpoints)?.run(&retiming, &turns, settings.pin);
     if !resumes {
         return whole();
     }
-    // Not everything that units rely on can be seen in a saved state.
+    // Validation of a saved state cannot check every invariant that units rely on.
     let failed = match catch_unwind(AssertUnwindSafe(whole)) {
         Ok(Err(EngineError::Panic(text))) => text,
         Ok(ended) => return ended,
         Err(panic) => panic_text(panic.as_ref()),
     };
     let help = "take another checkpoint, or start again; if no one has changed the file, please report this";
-    Err(EngineError::Checkpoint(format!("the saved state contradicts itself, which the run found as: {failed}\n  {help}")))
+    Err(EngineError::Checkpoint(format!("the saved state contradicts itself, so that the run failed: {failed}\n  {help}")))
 }
 
-/// What the last worker to leave returns.
-type Left<U, D> = (Vec<Worker<U>>, CoordinatedState<U, D>);
+/// The workers and the shared state, returned by the last worker that leaves the barrier.
+type FinalState<U, D> = (Vec<Worker<U>>, CoordinatedState<U, D>);
 
 struct Parties<U: Unit, D: Send> {
     parties: Vec<Party<Worker<U>, CoordinatedState<U, D>>>,
@@ -215,18 +216,18 @@ struct Parties<U: Unit, D: Send> {
 
 impl<U: Unit, D: Director<U>> Parties<U, D> {
     /// # Errors
-    /// When the state to begin with does not fit the plan.
+    /// If the initial state does not fit the plan.
     fn new(
         plan: Plan<U>,
         mut director: D,
         retiming: &Retiming,
-        turns: &Turns,
+        turns: &UnitGroups,
         settings: &Settings,
         ranks: Option<Box<dyn Ranks>>,
         mut checkpoints: Checkpoints,
     ) -> Result<Self, EngineError> {
         let unfit = |error: StateError| EngineError::Checkpoint(error.to_string());
-        let mut resumed = checkpoints.resume.take().map(|bytes| Saved::<U>::of(&bytes)).transpose().map_err(unfit)?;
+        let mut resumed = checkpoints.resume.take().map(|bytes| SavedRun::<U>::of(&bytes)).transpose().map_err(unfit)?;
         if let Some(saved) = &mut resumed {
             std::mem::take(&mut saved.director).load(&mut director).map_err(unfit)?;
             if !saved.units.iter().map(|(unit, ..)| unit.index()).eq(0..plan.units.len()) {
@@ -235,7 +236,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             }
             saved.check(plan.units.len()).map_err(unfit)?;
             if let Some(limit) = settings.max_cycles.filter(|limit| *limit <= saved.at.0) {
-                let passed = format!("the saved state is that of cycle {}, and the run is to end at cycle {limit}", saved.at.0);
+                let passed = format!("the saved state is from cycle {}, but the run is to end at cycle {limit}", saved.at.0);
                 return Err(EngineError::Checkpoint(passed));
             }
         }
@@ -262,11 +263,11 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
         let part_of: Vec<u16> = plan.units.iter().map(|unit| unit.part).collect();
         let division = ranks.map(|ranks| Division::new(ranks, &costs, &shard_of, &part_of, &turns.group_of));
         if let Some(division) = &division {
-            // What others step costs nothing here.
+            // Units of other ranks cost no host time here.
             let elsewhere = (0..shard_of.len()).filter(|unit| !division.owns(*unit));
             elsewhere.for_each(|unit| costs[shard_of[unit] as usize].cost = 0.0);
         }
-        let worker_of_shard = place(&costs, threads);
+        let worker_of_shard = assign_shards(&costs, threads);
 
         let mut senders: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
         let mut receivers: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
@@ -308,21 +309,22 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
                 let of_unit = |error: StateError| EngineError::Checkpoint(format!("{}: {error}", names[index]));
                 std::mem::take(state).load(&mut planned.unit).map_err(of_unit)?;
                 if *saved_next < planned.clock.edge_at_or_after(present) {
-                    return Err(of_unit(StateError::new(format!("its next event, at {saved_next}, lies before the saved cut"))));
+                    return Err(of_unit(StateError::new(format!("its next event, at {saved_next}, is before the saved cut"))));
                 }
                 next = *saved_next;
             }
             let class = class as u16;
-            let long = planned.cost >= LONG;
-            let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, long, next, nanos: 0, all_nanos: 0, taken: false };
+            let long = planned.cost >= LONG_UNIT_COST;
+            let slot = Slot { id: UnitId(index as u16), unit: planned.unit, class, long, next, nanos: 0, decayed_nanos: 0, taken: false };
             workers[usize::from(worker_of_shard[shard_of[index] as usize])].work.push(slot);
         }
 
         let period = plan.reference.period;
         let stride = turns.stride * period;
-        let (starts_with_cut, wants_counters, wants_tasks) = (director.wants_start(), director.wants_counters(), director.wants_tasks());
+        let (starts_with_cut, reads_counters, reads_tasks) =
+            (director.starts_with_cut(), director.reads_counters(), director.reads_tasks());
         if let Some(saved) = &resumed {
-            // Counts of all workers, which are summed up in the end.
+            // The engine sums these counts over all workers at the end, so only one worker starts with the saved counts.
             let counts = division.as_ref().is_none_or(|division| division.ranks.rank() == 0);
             (workers[0].messages, workers[0].late) = if counts { (saved.messages, saved.late) } else { Default::default() };
         }
@@ -333,7 +335,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             stride,
             reached: vec![Tick(0); usize::from(turns.groups)],
             skew: retiming.skew(),
-            // Only a relaxed run has strides beyond the lookahead.
+            // Only a relaxed run has strides longer than the lookahead.
             event_latency: retiming.event_latency(period).max(retiming.skew() + stride),
             decision_latency: settings.decision_latency,
             events: Vec::new(),
@@ -356,7 +358,7 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             only_saves: false,
             saves: false,
             began: Instant::now(),
-            looked: Instant::now(),
+            last_report: Instant::now(),
             spent: Duration::ZERO,
         };
         let worker_of = coordinator.worker_of();
@@ -379,10 +381,10 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             stealers,
             measured: true,
             backwards: false,
-            weighs: false,
-            forgets: false,
-            sampled: wants_counters,
-            sees_tasks: wants_tasks,
+            sums_costs: false,
+            halves_costs: false,
+            reads_counters,
+            reads_tasks,
             classes,
             reference: plan.reference,
             last_cut: Cycle(0),
@@ -395,21 +397,21 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
             coordinator: Mutex::new(coordinator),
         };
         if let Some(saved) = resumed {
-            go_on_from(&mut shared, saved);
+            resume_from(&mut shared, saved);
         }
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Ok(Self { parties: EpochBarrier::new(workers, shared, WaitPolicy::for_threads(threads, cores)).into_iter().collect() })
     }
 
-    fn run(self, retiming: &Retiming, turns: &Turns, pin: bool) -> Result<Finished<U, D>, EngineError> {
+    fn run(self, retiming: &Retiming, turns: &UnitGroups, pin: bool) -> Result<Finished<U, D>, EngineError> {
         let started = Instant::now();
         let cores = if pin { core_affinity::get_core_ids().unwrap_or_default() } else { Vec::new() };
         let core = |index: usize| if cores.is_empty() { None } else { Some(cores[index % cores.len()]) };
         let mut parties = self.parties.into_iter().enumerate();
-        // The calling thread is the first worker, so that a run on one thread allocates from the same arena as the machine; it is not
-        // pinned, because the caller may continue on any core afterwards.
+        // The calling thread is the first worker, so that a run on one thread allocates from the same arena as the machine. With pinning, a
+        // new thread is the first worker, because the caller may continue on any core afterwards.
         let own = if pin { None } else { parties.next() };
-        let results: Vec<std::thread::Result<Option<Left<U, D>>>> = std::thread::scope(|scope| {
+        let results: Vec<std::thread::Result<Option<FinalState<U, D>>>> = std::thread::scope(|scope| {
             let handles: Vec<_> = parties
                 .map(|(index, party)| {
                     let core = core(index);
@@ -440,8 +442,8 @@ impl<U: Unit, D: Director<U>> Parties<U, D> {
     }
 }
 
-/// All that workers share is as it was when the cut was left.
-fn go_on_from<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, saved: Saved<U>) {
+/// Restores the shared state of the saved cut and resumes from it.
+fn resume_from<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, saved: SavedRun<U>) {
     let tick = shared.reference.tick(saved.at);
     shared.last_cut = saved.at;
     shared.decisions = saved.decisions;
@@ -453,7 +455,7 @@ fn go_on_from<U: Unit, D: Director<U>>(shared: &mut CoordinatedState<U, D>, save
     set_bounds(shared);
 }
 
-fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, CoordinatedState<U, D>>) -> Option<Left<U, D>> {
+fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, CoordinatedState<U, D>>) -> Option<FinalState<U, D>> {
     let mut mark = Instant::now();
     loop {
         let (worker, shared) = party.both();
@@ -461,7 +463,7 @@ fn work<U: Unit, D: Director<U>>(mut party: Party<Worker<U>, CoordinatedState<U,
             Step::Run => worker.run(shared),
             Step::Deliver => worker.receive(shared),
             Step::Settle => worker.settle(shared),
-            Step::Explain => worker.explain(),
+            Step::CollectWaitReasons => worker.collect_wait_reasons(),
             Step::Stop => return party.finish(),
         }
         let arrived = Instant::now();
@@ -491,15 +493,15 @@ fn finish<U: Unit, D>(
     workers: Vec<Worker<U>>,
     shared: CoordinatedState<U, D>,
     retiming: &Retiming,
-    turns: &Turns,
+    turns: &UnitGroups,
     elapsed: Duration,
 ) -> Result<Finished<U, D>, EngineError> {
     let coordinator = shared.coordinator.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let reason = match coordinator.ending {
-        Some(Ending::Cut(reason)) => reason,
-        Some(Ending::Deadlock(report)) => return Err(EngineError::Deadlock(report)),
-        Some(Ending::Failure(failure)) => return Err(EngineError::Failure(failure)),
-        Some(Ending::Unsaved(why)) => return Err(EngineError::Checkpoint(why)),
+        Some(EndReason::Cut(reason)) => reason,
+        Some(EndReason::Deadlock(report)) => return Err(EngineError::Deadlock(report)),
+        Some(EndReason::Failure(failure)) => return Err(EngineError::Failure(failure)),
+        Some(EndReason::Unsaved(why)) => return Err(EngineError::Checkpoint(why)),
         None => return Err(EngineError::Panic("the workers stopped before the end".into())),
     };
     let (mean_workers, worker_changes) = coordinator.workers.history(coordinator.began.elapsed());
@@ -545,7 +547,7 @@ fn finish<U: Unit, D>(
         recorder.finish(sent.map(|(link, sent)| (link.from, link.to, *sent)).collect())
     });
     slots.sort_by_key(|slot| slot.id);
-    let nanos: Vec<u64> = slots.iter().map(|slot| slot.all_nanos + slot.nanos).collect();
+    let nanos: Vec<u64> = slots.iter().map(|slot| slot.decayed_nanos + slot.nanos).collect();
     let all = nanos.iter().sum::<u64>().max(1);
     host.unit_share = nanos.iter().map(|&nanos| nanos as f64 / all as f64).collect();
     let mut owned = vec![true; slots.len() + coordinator.elsewhere.len()];

@@ -1,4 +1,4 @@
-//! The contract between the engine and what it steps.
+//! The interface between the engine and the units that it steps.
 
 use std::fmt;
 
@@ -11,30 +11,31 @@ use warpshard_stats::CounterVisitor;
 
 use super::outbox::{Outbox, Sent};
 
-/// A piece of the machine that one worker steps alone.
+/// A part of the machine that one worker steps alone.
 ///
-/// A unit owns its state and sees nothing else: messages reach it through [`Unit::deliver`] and leave it through the [`Outbox`]. All
-/// cycles are edges of the unit's own clock in its own local time: the engine may simulate units skewed against each other, and no
-/// unit can observe it.
+/// A unit owns its state and accesses nothing else: messages reach it through [`Unit::deliver`] and leave it through the [`Outbox`]. All
+/// cycles are edges of the unit's clock in its local time: the engine may skew units in simulated time against each other, and no
+/// unit can observe the skew.
 ///
-/// Its [`State`] is all of it that does not follow from how it was built: a unit that was built alike and loaded goes on as this one.
+/// Its [`State`] holds everything that does not follow from its construction: a unit of the same construction that loads the state
+/// behaves as the original unit.
 pub trait Unit: State + Send + 'static {
-    /// What crosses links; plain data, since the two ends may be in different processes.
+    /// Payload of messages on links; plain data, since the two ends of a link may be in different processes.
     type Payload: State + Copy + Send + fmt::Debug + 'static;
-    /// What units report to the director: that the run ended, that a phase began.
+    /// Events that units report to the director, such as the end of the run or the start of a phase.
     type Event: State + Copy + Send + fmt::Debug + Serialize + DeserializeOwned + 'static;
-    /// What the director may ask of the unit; [`Infallible`](std::convert::Infallible) for nothing.
+    /// Decisions of the director about the unit; [`Infallible`](std::convert::Infallible) if there are none.
     type Decision: State + Clone + Send + Sync + 'static;
 
-    /// Takes a message that becomes visible at cycle `at`, which lies at or after the unit's present.
+    /// Accepts a message that becomes visible at cycle `at`, at or after the unit's present cycle.
     ///
-    /// Called between calls of [`Unit::run`]. Messages of one link come in the order in which they were sent, with
-    /// arrivals that never decrease; messages of different links come in any order, so the unit keeps them apart by link
-    /// and lets its own arbiter choose among those of one cycle.
+    /// Called between calls of [`Unit::run`]. Messages of one link come in the order of sending, with non-decreasing arrival cycles;
+    /// messages of different links come in any order, so the unit queues them by link and its arbiter chooses among the messages of a
+    /// cycle.
     fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Self::Payload);
 
-    /// Takes several messages, each as [`Unit::deliver`] takes it, at the cycle that `arrival` returns for it. A type that
-    /// stands for several kinds of units finds out its kind once for all of them.
+    /// Accepts several messages as [`Unit::deliver`] does, each at the cycle that `arrival` returns. A type with several kinds of units can
+    /// override it to test the kind once for all messages.
     #[inline(always)]
     fn deliver_all(&mut self, messages: &[Sent<Self::Payload>], mut arrival: impl FnMut(&Sent<Self::Payload>) -> Cycle) {
         for sent in messages {
@@ -43,57 +44,58 @@ pub trait Unit: State + Send + 'static {
         }
     }
 
-    /// Simulates every cycle from the present up to and without `until`.
+    /// Simulates every cycle from the present cycle up to, but not including, `until`.
     ///
-    /// The results must not depend on how a span is split into calls. With `skip` the unit may jump over cycles in which
-    /// nothing happens; without, it visits each.
+    /// The results must not depend on how a span is split into calls. If `skip` is true, the unit may skip cycles in which
+    /// nothing happens; if false, it visits each cycle.
     fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox<Self::Payload, Self::Event>);
 
-    /// Prefetches into the host's caches what [`Unit::run`] touches first; the unit will be run soon. Called first with `deep` false,
-    /// when it may follow no pointer inside the unit, and then with `deep` true, when the unit's own lines should have arrived.
+    /// Prefetches the data that [`Unit::run`] uses first into the host's caches, shortly before the unit is run. The first call has `deep`
+    /// false and may follow no pointer inside the unit. A second call has `deep` true, when the unit's own cache lines should have arrived.
     fn prefetch(&self, _deep: bool) {}
 
-    /// The first cycle, at or after the present, in which `run` would change anything but span counters, provided that
-    /// nothing more is delivered; [`Cycle::NEVER`] when the unit waits for a message.
+    /// Returns the first cycle, at or after the present cycle, in which `run` would change anything but span counters if no further message
+    /// is delivered; [`Cycle::NEVER`] if the unit waits for a message.
     ///
-    /// A span that the engine skips because of this is handed over in the next `run` or `settle`.
+    /// The next call of `run` or `settle` covers the cycles that the engine skips because of this.
     fn next_event(&self) -> Cycle;
 
-    /// Brings all counters up to cycle `at`: open spans are split there. Called at cuts, after `run` up to `at`.
+    /// Updates all counters to cycle `at` by splitting open spans there. Called at cuts, after `run` up to `at`.
     fn settle(&mut self, at: Cycle);
 
-    /// Shows all counters of the components inside the unit, always in the same order; they are exact right after `settle`.
+    /// Passes all counters of the components inside the unit to `visitor`, always in the same order; the values are exact right after
+    /// `settle`.
     fn visit_counters(&self, visitor: &mut dyn CounterVisitor);
 
-    /// How far the tasks are that the unit works on, as numbers in an order of its own; called at cuts, after `settle`, where the director wants
-    /// them.
+    /// Appends the progress of the unit's tasks as numbers, in a fixed order per type of unit. Called at cuts, after `settle`, if
+    /// [`Director::reads_tasks`](super::Director::reads_tasks) returns true.
     fn visit_tasks(&self, _values: &mut Vec<u64>) {}
 
-    /// Applies a decision that takes effect at cycle `at`, the unit's present.
+    /// Applies a decision that takes effect at cycle `at`, the unit's present cycle.
     fn apply(&mut self, _at: Cycle, _decision: &Self::Decision) {
         unreachable!("a unit whose decisions have values applies them");
     }
 
-    /// Whether the unit ever reports an event ([`Outbox::event`]); a unit that returns false must not.
+    /// Returns true if the unit may report events ([`Outbox::event`]).
     fn sends_events(&self) -> bool {
         true
     }
 
-    /// Work done so far, for a progress display alone.
+    /// Returns the work done so far, for progress displays only.
     fn progress(&self) -> Work {
         Work::default()
     }
 
-    /// What the unit waits for, in the terms of the machine and with cycles, when it has work left and cannot continue. Lines do not name the
-    /// unit; who shows them does.
+    /// Returns the wait reasons of a unit that has work left and cannot proceed, in the terms of the machine and with cycles. The caller
+    /// adds the name of the unit to each line.
     fn waiting(&self) -> Vec<String>;
 }
 
-/// Work that a unit did, for a progress display.
+/// Work of a unit, for progress displays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Work {
     /// Instructions issued.
     pub instructions: u64,
-    /// Parts of the workload completed (CTAs).
+    /// Completed parts of the workload (CTAs).
     pub tasks: u64,
 }

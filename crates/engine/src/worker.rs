@@ -1,8 +1,8 @@
-//! What one worker owns and does in an epoch: deliver messages, step units, hand messages on.
+//! A worker and its part of an epoch: deliver messages, step units, send messages.
 //!
-//! A worker's units are the items of its work list. Those that have something to do in an epoch are offered there, and a worker that has
-//! finished its own takes some of another's. Which worker steps a unit has no effect on anything simulated, since all messages of
-//! a unit in an epoch leave in their order and become visible in the next epoch.
+//! A worker's units are the items of its work list. The worker offers the due units of an epoch there, and a worker that has finished its
+//! own units steals units from others. The choice of the worker that steps a unit has no effect on simulated behaviour, since all messages
+//! of a unit in an epoch keep their order and become visible in the next epoch.
 
 use std::time::{Duration, Instant};
 
@@ -14,24 +14,24 @@ use super::Unit;
 use super::agenda::Agenda;
 use super::log::{Logged, MessageLog};
 use super::outbox::{Event, Outbox, Sent};
-use super::placement::{WORTH_OFFERING, left_to_owner};
+use super::placement::{MIN_OFFERED_UNITS, units_left_to_owner};
 use super::ranks::{read_messages, write_messages};
 use super::shared::{Shared, Slot, TimeClass};
 
-/// Counters that most units have; lists of values start with room for so many.
+/// Initial capacity of lists of counter values; most units have fewer counters.
 const TYPICAL_COUNTERS: usize = 128;
 
-/// Stands for the worker of a unit that another rank steps.
+/// Marks a unit that another rank steps; used instead of the number of a worker.
 pub(super) const REMOTE: u16 = u16::MAX;
 
-/// All messages from one worker to one unit in an epoch.
+/// The messages from one worker to one unit in an epoch.
 type Messages<U> = Vec<Sent<<U as Unit>::Payload>>;
 
-/// All messages from one worker to the units of another in an epoch.
+/// The messages from one worker to the units of another worker in an epoch.
 pub(super) struct Transfer<U: Unit> {
-    /// The messages to each unit, by place.
+    /// The messages to each unit, indexed by the receiver's slots.
     messages: Vec<Messages<U>>,
-    /// Places of the units that have messages.
+    /// Slots of the units that have messages.
     filled: Vec<u32>,
 }
 
@@ -41,96 +41,96 @@ impl<U: Unit> Default for Transfer<U> {
     }
 }
 
-/// The worker that owns a unit, and the unit's place among those that it owns; [`REMOTE`] and the rank, where another rank steps it.
+/// The worker that owns a unit, and the unit's slot in that worker; for a unit of another rank, [`REMOTE`] and the rank.
 #[derive(Clone, Copy, Debug, Default)]
 struct Assignment {
     worker: u16,
-    place: u16,
+    slot_index: u16,
 }
 
-/// What a worker did in an epoch, as the coordinator reads it of every worker between two epochs while all wait: one cache line, since it
-/// comes from another core.
+/// A worker's report of an epoch, which the coordinator reads between two epochs while all workers wait. It fits one cache line, since the
+/// line comes from another core.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Report {
     /// Messages sent.
     pub(super) sent: u64,
-    /// Least next event of the units that it stepped and of its own units that no worker stepped, in global ticks.
+    /// Earliest next event, in global ticks, of the units that the worker stepped and of its own units that no worker stepped.
     pub(super) next: Tick,
-    /// Host nanoseconds that it has spent busy in all.
+    /// Total busy host nanoseconds of the worker.
     pub(super) busy_nanos: u64,
-    /// Units of its own that were due.
+    /// Number of the worker's own units that were due.
     pub(super) due: u32,
-    /// Whether units reported events.
+    /// True if units reported events.
     pub(super) has_events: bool,
-    /// Measured host nanoseconds of its units, by group, in an epoch in which workers weigh them.
+    /// Measured host nanoseconds of the worker's units, by group; updated in epochs that sum the costs.
     pub(super) load: [u64; 2],
-    /// How many units they are of.
-    pub(super) weighed: [u32; 2],
+    /// Number of units in `load`, by group.
+    pub(super) weighed_units: [u32; 2],
 }
 
 const _: () = assert!(size_of::<Report>() == 64);
 
 impl Default for Report {
     fn default() -> Self {
-        Self { sent: 0, next: Tick::NEVER, busy_nanos: 0, due: 0, has_events: false, load: [0; 2], weighed: [0; 2] }
+        Self { sent: 0, next: Tick::NEVER, busy_nanos: 0, due: 0, has_events: false, load: [0; 2], weighed_units: [0; 2] }
     }
 }
 
-/// One worker's share of the machine and its report to the coordinator.
+/// A worker's share of the machine and its report to the coordinator.
 pub(super) struct Worker<U: Unit> {
     index: usize,
     pub(super) work: WorkOwner<Slot<U>>,
     agenda: Agenda,
-    /// Places of the units that were due in the last epoch; their next events are in the list, not yet in the agenda.
+    /// Slots of the units that were due in the last epoch; the work list has their next events, the agenda does not.
     due: Vec<u32>,
-    /// Places of the units that take long, which the worker steps itself before it offers the others.
+    /// Slots of the units with long steps, which the worker steps itself before it offers the other units.
     long: Vec<u32>,
     offered: Vec<u32>,
-    /// Place of each unit that the worker owns.
-    place: Vec<u32>,
-    /// What its units and those that it takes over send, in a batch per unit of the machine.
+    /// Slot of each unit that the worker owns.
+    slot_index: Vec<u32>,
+    /// Messages and events of the units that the worker steps, with a batch per unit of the machine.
     outbox: Outbox<U::Payload, U::Event>,
-    /// Who owns each unit of the machine, and how many units each worker owns.
+    /// The owner of each unit of the machine, and the number of units of each worker.
     assignments: Vec<Assignment>,
     owned: Vec<u16>,
-    /// The rank of each unit, where there are several.
+    /// The rank of each unit, if there are several ranks.
     rank_of: Vec<u16>,
-    /// Messages to the units of each other rank, encoded.
+    /// Encoded messages to the units of each other rank.
     pub(super) to_ranks: Vec<Vec<u8>>,
-    /// Messages of another rank to one unit, decoded.
-    came: Messages<U>,
-    /// To and from each worker, one transfer at a time.
+    /// Decoded messages of another rank to one unit.
+    received: Messages<U>,
+    /// Mailboxes to and from each worker, each for one transfer at a time.
     senders: Vec<Sender<Transfer<U>>>,
     receivers: Vec<Receiver<Transfer<U>>>,
     pub(super) log: Option<MessageLog<U::Payload>>,
-    /// Host time of delivering and handing on messages in the last epoch, where the time of units is measured.
+    /// Host time of delivering and sending messages in the last measured epoch.
     pub(super) exchanging: Duration,
-    /// Host time of stepping units in that epoch.
+    /// Host time of stepping units in the last measured epoch.
     pub(super) stepping: Duration,
-    /// Messages on each link, where they are counted.
+    /// Messages on each link; empty if they are not counted.
     pub(super) traffic: Vec<u64>,
     pub(super) report: Report,
     pub(super) events: Vec<Event<U::Event>>,
-    /// Messages sent in all.
+    /// Total number of sent messages.
     pub(super) messages: u64,
-    /// Units of others that it stepped, in all.
+    /// Total number of stolen units, which the worker stepped for other workers.
     pub(super) taken: u64,
-    /// The values of the counters of its units at the cut, by unit.
+    /// Values of the counters of the worker's units at the cut, by unit.
     pub(super) counters: Vec<(UnitId, Vec<u64>)>,
-    /// How far their tasks are, likewise.
+    /// Progress of the tasks of the worker's units at the cut, by unit.
     pub(super) tasks: Vec<(UnitId, Vec<u64>)>,
     pub(super) waiting: Vec<(UnitId, Vec<String>)>,
     pub(super) late: LateMessages,
     pub(super) waited: Duration,
-    /// Waits at the barrier that slept.
+    /// Number of waits at the barrier in which the thread slept.
     pub(super) sleeps: u64,
-    /// Mean host nanoseconds of a step, in the last epoch in which it was measured.
+    /// Mean host nanoseconds per step in the last measured epoch.
     step_nanos: u64,
 }
 
 impl<U: Unit> Worker<U> {
-    /// Worker `index`, still without units, of a machine of `units` units.
+    /// Creates worker `index`, without units, for a machine of `units` units.
     pub(super) fn new(
         index: usize,
         units: usize,
@@ -147,13 +147,13 @@ impl<U: Unit> Worker<U> {
             due: Vec::new(),
             long: Vec::new(),
             offered: Vec::new(),
-            place: vec![u32::MAX; units],
+            slot_index: vec![u32::MAX; units],
             outbox,
             assignments: vec![Assignment::default(); units],
             owned: vec![0; senders.len()],
             rank_of: Vec::new(),
             to_ranks: Vec::new(),
-            came: Vec::new(),
+            received: Vec::new(),
             senders,
             receivers,
             log: log.then(MessageLog::default),
@@ -174,23 +174,23 @@ impl<U: Unit> Worker<U> {
         }
     }
 
-    /// One of several ranks, which step the units that `rank_of` says.
+    /// Prepares the worker for a run with several ranks; `rank_of` is the rank of each unit.
     pub(super) fn in_ranks(&mut self, ranks: usize, rank_of: &[u16]) {
         self.to_ranks = vec![Vec::new(); ranks];
         self.rank_of = rank_of.to_vec();
     }
 
-    /// Fills the tables by place after units have moved; worker `worker_of[unit]` owns that unit, and each worker holds its units in
+    /// Rebuilds the slot tables after units have moved; worker `worker_of[unit]` owns the unit, and each worker holds its units in
     /// ascending order.
     pub(super) fn index_slots(&mut self, classes: &[TimeClass], worker_of: &[u16]) {
-        self.place.fill(u32::MAX);
+        self.slot_index.fill(u32::MAX);
         self.due.clear();
-        // A worker that is retired has no units until it is active again.
-        (self.report.due, self.report.load, self.report.weighed) = Default::default();
+        // A retired worker has no units until it is active again.
+        (self.report.due, self.report.load, self.report.weighed_units) = Default::default();
         self.long.clear();
         let mut entries = Vec::with_capacity(self.work.len());
         for (index, slot) in self.work.iter_mut().enumerate() {
-            self.place[slot.id.index()] = index as u32;
+            self.slot_index[slot.id.index()] = index as u32;
             if slot.long {
                 self.long.push(index as u32);
             }
@@ -200,74 +200,74 @@ impl<U: Unit> Worker<U> {
         self.owned.fill(0);
         for (unit, (assignment, &worker)) in self.assignments.iter_mut().zip(worker_of).enumerate() {
             if worker == REMOTE {
-                *assignment = Assignment { worker, place: self.rank_of[unit] };
+                *assignment = Assignment { worker, slot_index: self.rank_of[unit] };
                 continue;
             }
             let owned = &mut self.owned[usize::from(worker)];
-            *assignment = Assignment { worker, place: *owned };
+            *assignment = Assignment { worker, slot_index: *owned };
             *owned += 1;
         }
     }
 
-    /// Ends the offer of its units, and enters the next events of those that were stepped into the agenda.
-    fn take_back<C>(&mut self, shared: &Shared<U, C>) {
+    /// Closes the offer of the worker's units, and enters the next events of stepped units into the agenda.
+    fn close_offer<C>(&mut self, shared: &Shared<U, C>) {
         self.work.close();
-        for place in self.due.drain(..) {
-            let slot = self.work.get_mut(place as usize);
-            self.agenda.set(place as usize, shared.classes[usize::from(slot.class)].global(slot.next));
+        for slot_index in self.due.drain(..) {
+            let slot = self.work.get_mut(slot_index as usize);
+            self.agenda.set(slot_index as usize, shared.classes[usize::from(slot.class)].global(slot.next));
         }
     }
 
-    /// Delivers what was sent in the epoch before.
+    /// Delivers the messages of the previous epoch.
     pub(super) fn receive<C>(&mut self, shared: &Shared<U, C>) {
-        self.take_back(shared);
+        self.close_offer(shared);
         let Self { work, agenda, receivers, log, late, .. } = self;
         for receiver in receivers {
             receiver.empty(shared.epoch, |transfer| {
                 let Some(Transfer { messages, filled }) = transfer.first_mut() else { return };
-                for place in filled.drain(..).map(|place| place as usize) {
-                    let to_unit = &mut messages[place];
-                    let slot = work.get_mut(place);
+                for slot_index in filled.drain(..).map(|slot_index| slot_index as usize) {
+                    let to_unit = &mut messages[slot_index];
+                    let slot = work.get_mut(slot_index);
                     let class = usize::from(slot.class);
                     let first = deliver(&mut slot.unit, to_unit, shared.presents[class], shared.classes[class], shared, log, late);
                     if first < slot.next {
                         slot.next = first;
-                        agenda.lower(place, shared.classes[class].global(first));
+                        agenda.lower(slot_index, shared.classes[class].global(first));
                     }
                     to_unit.clear();
                 }
             });
         }
-        let (place, messages) = (&self.place, &mut self.came);
+        let (slot_index, messages) = (&self.slot_index, &mut self.received);
         for bytes in &shared.from_ranks {
-            let own = |unit: UnitId| place[unit.index()] != u32::MAX;
+            let own = |unit: UnitId| slot_index[unit.index()] != u32::MAX;
             read_messages::<U>(bytes, messages, own, |unit, messages| {
-                let place = place[unit.index()] as usize;
-                let slot = work.get_mut(place);
+                let slot_index = slot_index[unit.index()] as usize;
+                let slot = work.get_mut(slot_index);
                 let class = usize::from(slot.class);
                 let first = deliver(&mut slot.unit, messages, shared.presents[class], shared.classes[class], shared, log, late);
                 if first < slot.next {
                     slot.next = first;
-                    agenda.lower(place, shared.classes[class].global(first));
+                    agenda.lower(slot_index, shared.classes[class].global(first));
                 }
             });
         }
     }
 
-    /// Applies the decisions that take effect now, to its own units.
+    /// Applies the decisions that take effect at the beginning of this epoch to the worker's units.
     fn apply<C>(&mut self, shared: &Shared<U, C>) {
         for (unit, decision) in &shared.decisions {
-            let place = self.place[unit.index()];
-            if place != u32::MAX {
-                let slot = self.work.get_mut(place as usize);
+            let slot_index = self.slot_index[unit.index()];
+            if slot_index != u32::MAX {
+                let slot = self.work.get_mut(slot_index as usize);
                 slot.unit.apply(shared.presents[usize::from(slot.class)], decision);
                 slot.next = slot.unit.next_event();
-                self.agenda.set(place as usize, shared.classes[usize::from(slot.class)].global(slot.next));
+                self.agenda.set(slot_index as usize, shared.classes[usize::from(slot.class)].global(slot.next));
             }
         }
     }
 
-    /// Steps its units up to their bounds, then units of other workers that have not been stepped yet.
+    /// Steps the worker's units up to their bounds, then steals units of other workers that have not been stepped yet.
     pub(super) fn run<C>(&mut self, shared: &Shared<U, C>) {
         let began = shared.measured.then(Instant::now);
         self.receive(shared);
@@ -279,7 +279,7 @@ impl<U: Unit> Worker<U> {
             next = Tick::NEVER;
         }
         self.report.due = self.due.len() as u32;
-        if shared.weighs || shared.forgets {
+        if shared.sums_costs || shared.halves_costs {
             self.weigh(shared);
         }
         if shared.backwards {
@@ -288,23 +288,23 @@ impl<U: Unit> Worker<U> {
         let mut stepper = Stepper { shared, outbox: &mut self.outbox, next, steps: 0, mark: shared.measured.then(Instant::now) };
         let first = stepper.mark;
         let before = began.zip(stepper.mark).map(|(began, mark)| mark - began);
-        if shared.active == 1 || self.due.len() < WORTH_OFFERING {
-            for (i, &place) in self.due.iter().enumerate() {
+        if shared.active == 1 || self.due.len() < MIN_OFFERED_UNITS {
+            for (i, &slot_index) in self.due.iter().enumerate() {
                 if let Some(&far) = self.due.get(i + 2) {
                     self.work.get_mut(far as usize).unit.prefetch(false);
                 }
                 if let Some(&near) = self.due.get(i + 1) {
                     self.work.get_mut(near as usize).unit.prefetch(true);
                 }
-                stepper.step(self.work.get_mut(place as usize), false);
+                stepper.step(self.work.get_mut(slot_index as usize), false);
             }
         } else {
-            // Begun last, a long unit would keep this worker busy while all others wait.
-            for place in self.long.iter().filter(|place| self.due.contains(place)) {
-                stepper.step(self.work.get_mut(*place as usize), false);
+            // A long unit that started last would keep this worker busy while all other workers wait.
+            for slot_index in self.long.iter().filter(|slot_index| self.due.contains(slot_index)) {
+                stepper.step(self.work.get_mut(*slot_index as usize), false);
             }
             self.offered.clear();
-            self.offered.extend(self.due.iter().filter(|place| !self.long.contains(place)));
+            self.offered.extend(self.due.iter().filter(|slot_index| !self.long.contains(slot_index)));
             self.work.offer(&self.offered);
             while let Some(mut slot) = self.work.take() {
                 slot.unit.prefetch(false);
@@ -312,7 +312,7 @@ impl<U: Unit> Worker<U> {
                 stepper.step(&mut slot, false);
             }
         }
-        let leave = left_to_owner(self.step_nanos) as u64;
+        let leave = units_left_to_owner(self.step_nanos) as u64;
         for distance in 1..shared.active {
             let other = &shared.stealers[(self.index + distance) % shared.active];
             while other.left() > leave
@@ -334,7 +334,7 @@ impl<U: Unit> Worker<U> {
         }
     }
 
-    /// Hands the messages of this epoch to the workers that own the receiving units.
+    /// Sends the messages of this epoch to the workers that own the receiving units.
     fn send<C>(&mut self, shared: &Shared<U, C>) {
         let mut sent = 0;
         let Self { outbox, assignments, owned, senders, log, traffic, .. } = self;
@@ -350,8 +350,8 @@ impl<U: Unit> Worker<U> {
                 let Transfer { messages, filled } = &mut transfer[0];
                 messages.resize_with(usize::from(owned[worker]), Vec::new);
                 for unit in to_worker {
-                    let place = assignments[unit].place;
-                    let to_unit = &mut messages[usize::from(place)];
+                    let slot_index = assignments[unit].slot_index;
+                    let to_unit = &mut messages[usize::from(slot_index)];
                     batches.get_mut(unit as u32).collect(to_unit);
                     sent += to_unit.len() as u64;
                     if let Some(log) = log {
@@ -361,7 +361,7 @@ impl<U: Unit> Worker<U> {
                     if !traffic.is_empty() {
                         to_unit.iter().for_each(|sent| traffic[sent.link.index()] += 1);
                     }
-                    filled.push(u32::from(place));
+                    filled.push(u32::from(slot_index));
                 }
             });
         }
@@ -370,7 +370,7 @@ impl<U: Unit> Worker<U> {
             for &unit in units.iter().filter(|unit| assignments[usize::from(**unit)].worker == REMOTE) {
                 batches.get_mut(u32::from(unit)).collect(&mut messages);
                 sent += messages.len() as u64;
-                let rank = usize::from(assignments[usize::from(unit)].place);
+                let rank = usize::from(assignments[usize::from(unit)].slot_index);
                 write_messages::<U>(unit, &messages, &mut self.to_ranks[rank]);
                 messages.clear();
             }
@@ -382,37 +382,37 @@ impl<U: Unit> Worker<U> {
         self.report.has_events = !self.events.is_empty();
     }
 
-    /// Sums up what its units have cost, or gives it less weight.
+    /// Sums the costs of the worker's units; halves their weight first if the epoch requests it.
     fn weigh<C>(&mut self, shared: &Shared<U, C>) {
-        let Report { load, weighed, .. } = &mut self.report;
-        (*load, *weighed) = Default::default();
+        let Report { load, weighed_units, .. } = &mut self.report;
+        (*load, *weighed_units) = Default::default();
         for slot in self.work.iter_mut().filter(|slot| slot.nanos > 0) {
             let group = usize::from(shared.classes[usize::from(slot.class)].group);
-            if shared.forgets {
-                // The last measurement has the largest weight, but a single disturbed one moves nothing.
-                slot.all_nanos += slot.nanos - slot.nanos / 2;
+            if shared.halves_costs {
+                // The last measurement has the largest weight, but one disturbed measurement alone moves no shard.
+                slot.decayed_nanos += slot.nanos - slot.nanos / 2;
                 slot.nanos /= 2;
             }
             load[group] += slot.nanos;
-            weighed[group] += 1;
+            weighed_units[group] += 1;
         }
     }
 
-    /// Settles all units at the cut and, where the director wants them, reads their counters and how far their tasks are.
+    /// Settles all units at the cut and, if the director requests them, reads their counters and the progress of their tasks.
     pub(super) fn settle<C>(&mut self, shared: &Shared<U, C>) {
-        self.take_back(shared);
+        self.close_offer(shared);
         self.counters.clear();
         self.tasks.clear();
         let tick = shared.reference.tick(shared.last_cut);
         for slot in self.work.iter_mut() {
             let at = shared.classes[usize::from(slot.class)].clock.edge_at_or_after(tick);
             slot.unit.settle(at);
-            if shared.sampled {
+            if shared.reads_counters {
                 let mut values = Vec::with_capacity(TYPICAL_COUNTERS);
                 slot.unit.visit_counters(&mut values);
                 self.counters.push((slot.id, values));
             }
-            if shared.sees_tasks {
+            if shared.reads_tasks {
                 let mut values = Vec::new();
                 slot.unit.visit_tasks(&mut values);
                 self.tasks.push((slot.id, values));
@@ -420,7 +420,7 @@ impl<U: Unit> Worker<U> {
         }
     }
 
-    /// The counters of its units as they are, without spans that are not over.
+    /// Returns the present counters of the worker's units, without time spans that are still open.
     pub(super) fn present_counters(&mut self) -> Vec<(UnitId, Vec<u64>)> {
         let values = |slot: &mut Slot<U>| {
             let mut values = Vec::with_capacity(TYPICAL_COUNTERS);
@@ -430,26 +430,26 @@ impl<U: Unit> Worker<U> {
         self.work.iter_mut().map(values).collect()
     }
 
-    /// What its units wait for.
-    pub(super) fn present_waiting(&mut self) -> Vec<(UnitId, Vec<String>)> {
+    /// Returns the wait reasons of the worker's units.
+    pub(super) fn wait_reasons(&mut self) -> Vec<(UnitId, Vec<String>)> {
         self.work.iter_mut().map(|slot| (slot.id, slot.unit.waiting())).collect()
     }
 
-    /// Collects what every unit waits for.
-    pub(super) fn explain(&mut self) {
+    /// Collects the wait reasons of every unit of the worker.
+    pub(super) fn collect_wait_reasons(&mut self) {
         self.work.close();
         self.waiting = self.work.iter_mut().map(|slot| (slot.id, slot.unit.waiting())).collect();
     }
 }
 
-/// Steps units one after the other.
+/// Steps units one after another.
 struct Stepper<'a, U: Unit, C> {
     shared: &'a Shared<U, C>,
     outbox: &'a mut Outbox<U::Payload, U::Event>,
     next: Tick,
-    /// Units that were stepped.
+    /// Number of stepped units.
     steps: u64,
-    /// When the last unit was done, in an epoch that is measured.
+    /// Host time at which the last unit was done, in a measured epoch.
     mark: Option<Instant>,
 }
 
@@ -475,7 +475,7 @@ impl<U: Unit, C> Stepper<'_, U, C> {
     }
 }
 
-/// Delivers messages to a unit whose present is `present`; returns the cycle of the first arrival.
+/// Delivers messages to a unit whose present cycle is `present`; returns the cycle of the first arrival.
 #[inline]
 fn deliver<U: Unit, C>(
     unit: &mut U,
@@ -502,7 +502,7 @@ fn deliver<U: Unit, C>(
     first
 }
 
-/// The arrival of a message whose time has passed: at once, which only a relaxed run allows.
+/// Returns the arrival cycle of a message that is late: the receiver's present cycle. Only a relaxed run allows late messages.
 #[cold]
 fn arrive_late<U: Unit, C>(
     shared: &Shared<U, C>,
@@ -515,7 +515,7 @@ fn arrive_late<U: Unit, C>(
     let link = &shared.links[sent.link.index()];
     assert!(
         shared.relaxed,
-        "a message into the past: {} sent {:?} to {} for {at}, which is at {present} already",
+        "a message into the past: {} sent {:?} to {} for {at}, but the receiver is already at {present}",
         shared.names[link.from.index()],
         sent.payload,
         shared.names[link.to.index()],

@@ -1,7 +1,7 @@
-//! How many CTAs of a kernel fit an SM at once, and which resource limits them.
+//! Occupancy: the number of CTAs of a kernel that fit on an SM, and the resource that limits it.
 //!
-//! Input: the SM's resources and the kernel's needs. Output: a count and the first resource, in the order of [`Limit`],
-//! that allows no more. The SM itself decides at run time by what is free; for one kernel alone both agree.
+//! Input: the resources of the SM and the needs of the kernel. Output: a count and the limiting resource, the first one in the order of
+//! [`Limit`]. At run time the SM decides by its free resources; for a single kernel both results agree.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use warpshard_base::WARP_SIZE;
 use warpshard_config::machine::Sm;
 use warpshard_workload::KernelInfo;
 
-/// A resource of an SM that CTAs use up.
+/// A resource of an SM that CTAs occupy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Threads, counted in whole warps.
@@ -25,7 +25,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// The resource, as messages name it.
+    /// Returns the name of the resource in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -43,24 +43,24 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Why a kernel cannot run: one CTA needs more of a resource than an SM has.
+/// The reason why a kernel cannot run: one CTA needs more of a resource than an SM has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reason {
-    /// The resource that does not suffice.
+pub struct OccupancyError {
+    /// The insufficient resource.
     pub limit: Limit,
-    /// What one CTA needs of it.
+    /// The amount that one CTA needs.
     pub needed: u32,
-    /// What an SM has of it.
+    /// The amount that an SM has.
     pub available: u32,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for OccupancyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a CTA needs {} {}, an SM has {}", self.needed, unit(self.limit), self.available)
     }
 }
 
-impl std::error::Error for Reason {}
+impl std::error::Error for OccupancyError {}
 
 fn unit(limit: Limit) -> &'static str {
     match limit {
@@ -72,7 +72,7 @@ fn unit(limit: Limit) -> &'static str {
     }
 }
 
-/// What one CTA takes from an SM, granularities applied.
+/// Resources that one CTA occupies on an SM, rounded up to the allocation granularities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct CtaNeeds {
     /// Threads, padded to whole warps.
@@ -86,7 +86,7 @@ pub struct CtaNeeds {
 }
 
 impl CtaNeeds {
-    /// The needs of a CTA of a kernel on an SM of this kind; what exceeds 32 bits is the largest number, which no SM has.
+    /// Returns the needs of a CTA of `info` on an SM of `spec`. A need that exceeds 32 bits saturates, so that no SM satisfies it.
     pub fn of(spec: &Sm, info: &KernelInfo) -> Self {
         let warps = info.warps_per_cta();
         let multiple = |need: u32, of: u32| need.checked_next_multiple_of(of.max(1)).unwrap_or(u32::MAX);
@@ -100,17 +100,17 @@ impl CtaNeeds {
     }
 }
 
-/// CTAs of a kernel that an SM holds at once.
+/// The number of CTAs of a kernel that are resident on an SM at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {
     /// CTAs per SM, at least 1.
     pub ctas: u32,
-    /// The resource that allows no more.
+    /// The resource that limits the number of CTAs.
     pub limited_by: Limit,
 }
 
-/// How many CTAs of a kernel an SM holds and what limits them, or why it holds none.
-pub fn occupancy(spec: &Sm, info: &KernelInfo) -> Result<Occupancy, Reason> {
+/// Returns the number of CTAs of a kernel that fit on an SM and the limiting resource, or the reason why none fits.
+pub fn occupancy(spec: &Sm, info: &KernelInfo) -> Result<Occupancy, OccupancyError> {
     let needs = CtaNeeds::of(spec, info);
     let resources = [
         (Limit::Threads, needs.threads, spec.max_threads),
@@ -122,7 +122,7 @@ pub fn occupancy(spec: &Sm, info: &KernelInfo) -> Result<Occupancy, Reason> {
     let mut best = Occupancy { ctas: u32::MAX, limited_by: Limit::CtaSlots };
     for (limit, needed, available) in resources {
         if needed > available {
-            return Err(Reason { limit, needed, available });
+            return Err(OccupancyError { limit, needed, available });
         }
         let fit = available.checked_div(needed).unwrap_or(u32::MAX);
         if fit < best.ctas {
@@ -132,8 +132,8 @@ pub fn occupancy(spec: &Sm, info: &KernelInfo) -> Result<Occupancy, Reason> {
     Ok(best)
 }
 
-/// How many CTAs of a kernel an SM holds at once, at least 1, or why it holds none.
-pub fn resident_ctas(spec: &Sm, info: &KernelInfo) -> Result<u32, Reason> {
+/// Returns the number of CTAs of a kernel that fit on an SM, at least 1, or the reason why none fits.
+pub fn resident_ctas(spec: &Sm, info: &KernelInfo) -> Result<u32, OccupancyError> {
     occupancy(spec, info).map(|fit| fit.ctas)
 }
 
@@ -192,7 +192,7 @@ mod tests {
         info.shared_base = Addr(0);
         info.stream = StreamId(0);
         let reason = resident_ctas(&spec, &info).unwrap_err();
-        assert_eq!(reason, Reason { limit: Limit::SharedMemory, needed: 100_000, available: 98_304 });
+        assert_eq!(reason, OccupancyError { limit: Limit::SharedMemory, needed: 100_000, available: 98_304 });
         assert_eq!(reason.to_string(), "a CTA needs 100000 bytes of shared memory, an SM has 98304");
     }
 }

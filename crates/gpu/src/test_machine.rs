@@ -1,10 +1,10 @@
-//! A machine for tests: `v100`, with what makes its numbers easy to reckon by hand.
+//! A machine for tests: `v100` with settings that make results easy to compute by hand.
 
 use warpshard_base::{Addr, AppId, StreamId};
 use warpshard_config::machine::Machine;
 use warpshard_workload::{Dim3, KernelInfo};
 
-/// The machine: CTAs are bound in a cycle and kernels side by side, and what a CTA takes is not rounded up.
+/// Returns the machine: a CTA is bound within one cycle, kernels share SMs, and the resources of a CTA are not rounded up.
 pub(crate) fn test_machine() -> Machine {
     let mut machine = Machine::load("v100", &[]).expect("a built-in machine").machine;
     machine.gpu.dispatch.latency = 1;
@@ -15,7 +15,7 @@ pub(crate) fn test_machine() -> Machine {
     machine
 }
 
-/// A kernel of `ctas` CTAs of `threads` threads with 16 registers each.
+/// Returns a kernel of `ctas` CTAs with `threads` threads each and 16 registers per thread.
 pub(crate) fn kernel_info(threads: u32, ctas: u32) -> KernelInfo {
     KernelInfo {
         name: "test".to_owned(),

@@ -1,16 +1,16 @@
-//! Finds a byte value in a few words.
+//! Search for a byte value in a few words.
 //!
-//! Input: words, as bytes from the lowest of the first word to the highest of the last, and the byte value. Output: a bit for each
-//! byte that equals it. In this crate because the intrinsics for comparing 16 bytes at once are unsafe, and the compiler does not
+//! Input: words, as bytes from the lowest of the first word to the highest of the last, and the byte value. Output: a bit for each byte
+//! that equals it. The code is in this crate because the intrinsics that compare 16 bytes at a time are unsafe, and the compiler does not
 //! vectorise the plain loop.
 
-/// Bit `8 * w + b` is set where byte `b` of word `w`, the lowest first, is `byte`.
+/// Returns a mask in which bit `8 * w + b` is set if byte `b` of word `w`, counted from the lowest, equals `byte`.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn positions(words: &[u64; 3], byte: u8) -> u32 {
     use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_cvtsi64_si128, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
     let [a, b, c] = *words;
-    // SAFETY: these touch no memory, and SSE2, which they belong to, is part of every x86-64.
+    // SAFETY: the intrinsics access no memory, and their instruction set SSE2 is part of every x86-64.
     let (low, high) = unsafe {
         let wanted = _mm_set1_epi8(byte.cast_signed());
         let low = _mm_cmpeq_epi8(_mm_set_epi64x(b.cast_signed(), a.cast_signed()), wanted);
@@ -21,7 +21,7 @@ pub fn positions(words: &[u64; 3], byte: u8) -> u32 {
     low.cast_unsigned() | (high.cast_unsigned() & 0xff) << 16
 }
 
-/// The same for other processors.
+/// Returns the mask of equal bytes on processors without SSE2.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 pub fn positions(words: &[u64; 3], byte: u8) -> u32 {

@@ -1,14 +1,14 @@
-//! What the simulator needs of the host that Rust calls unsafe and that involves no concurrency.
+//! Host functions of the simulator that need unsafe code and no concurrency.
 //!
 //! * [`prefetch()`] fetches memory into the host's caches before it is used.
 //! * [`Slots`] are arrays indexed modulo their length, so that no index needs a bounds check.
-//! * [`positions()`] compares 24 bytes with one byte at once.
-//! * [`wide()`] does work over the lanes of a warp with the host's widest vectors.
-//! * [`largest_sums()`] and [`add_truncated()`] are the inner loops of products of matrices.
+//! * [`positions()`] compares 24 bytes with a byte value at the same time.
+//! * [`wide()`] runs a task over the lanes of a warp with the host's widest vectors.
+//! * [`largest_sums()`] and [`add_truncated()`] are the inner loops of matrix products.
 //! * [`prefer_huge_pages()`] asks the operating system for a heap of huge pages.
 //!
-//! None of these has an effect on a simulated result. Each `unsafe` states why it is sound, and each module is tested against
-//! plain code. Concurrency (atomics, barriers, mailboxes) lives in the crate `warpshard-sync`.
+//! These functions have no effect on simulated results. Each `unsafe` block states why it is sound, and each module is tested against plain
+//! code. Concurrency (atomics, barriers, mailboxes) is in the crate `warpshard-sync`.
 
 mod bytes;
 mod heap;

@@ -1,23 +1,23 @@
-//! Prefetches memory into the host's caches.
+//! Prefetching of memory into the host's caches.
 //!
-//! Input: a reference. Output: none, and no visible effect: the processor may begin to fetch the referenced memory, or ignore the
-//! hint. Execution does not wait for the fetch. In this crate because the instruction takes a raw pointer.
+//! Input: a reference. Output: none, and no visible effect: the processor may begin to fetch the referenced memory, or ignore the hint.
+//! Execution does not wait for the fetch. The code is in this crate because the instruction takes a raw pointer.
 
-/// Bytes of a cache line of the host.
-const LINE: usize = 64;
+/// Size of a cache line of the host in bytes.
+const HOST_LINE_BYTES: usize = 64;
 
 /// Prefetches every cache line of `place`.
 #[inline(always)]
 pub fn prefetch<T: ?Sized>(place: &T) {
     let first = std::ptr::from_ref(place).cast::<i8>();
-    // A value of more than a word may begin within a line; then the line of its last byte is prefetched, too.
+    // A value larger than a word may begin within a line, so the line of its last byte is also prefetched.
     let bytes = size_of_val(place);
     let mut offset = 0;
     while offset < bytes {
         line(first.wrapping_add(offset));
-        offset += LINE;
+        offset += HOST_LINE_BYTES;
     }
-    if bytes > size_of::<u64>() && !bytes.is_multiple_of(LINE) {
+    if bytes > size_of::<u64>() && !bytes.is_multiple_of(HOST_LINE_BYTES) {
         line(first.wrapping_add(bytes - 1));
     }
 }
@@ -26,8 +26,8 @@ pub fn prefetch<T: ?Sized>(place: &T) {
 #[inline(always)]
 fn line(at: *const i8) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: the instruction reads nothing that the program sees and faults on no address; SSE, which it belongs to, is
-    // part of every x86-64.
+    // SAFETY: the instruction has no result that the program reads and faults on no address; its instruction set SSE is part of every
+    // x86-64.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(at) }
 }
 
@@ -40,7 +40,7 @@ mod tests {
     use super::prefetch;
 
     #[test]
-    fn any_value_may_be_prefetched_and_is_unchanged() {
+    fn prefetching_does_not_change_a_value() {
         prefetch(&());
         prefetch("");
         prefetch(&[0_u8; 0]);

@@ -5,10 +5,10 @@
 /// Columns of the second matrix.
 const COLUMNS: usize = 8;
 
-/// Replaces each of `most` by the largest of it and all `a[row][k] + b[k][column]` for `k` from `first` to before `end`.
+/// Replaces each element of `most` by the maximum of it and all `a[row][k] + b[k][column]` for `k` in `first..end`.
 ///
 /// # Panics
-/// Where `end` is more than `K`, or `first` is more than `end`.
+/// `end` is more than `K`, or `first` is more than `end`.
 #[inline]
 pub fn largest_sums<const R: usize, const K: usize>(
     most: &mut [[i16; COLUMNS]; R],
@@ -25,11 +25,11 @@ pub fn largest_sums<const R: usize, const K: usize>(
     plain::largest_sums(most, a, b, first);
 }
 
-/// Adds to each total all `a[row][k] * b[k][column] * scale[row][column]` for `k` from `first` to before `end`, each rounded to single
-/// precision after each multiplication and then truncated to an integer. The result is unspecified if a product is 2^31 or more.
+/// Adds to each total all `a[row][k] * b[k][column] * scale[row][column]` for `k` in `first..end`, rounded to single precision after each
+/// multiplication and then truncated to an integer. The result is unspecified if a product is 2^31 or more.
 ///
 /// # Panics
-/// Where `end` is more than `K`, or `first` is more than `end`.
+/// `end` is more than `K`, or `first` is more than `end`.
 #[inline]
 pub fn add_truncated<const R: usize, const K: usize>(
     totals: &mut [[i32; COLUMNS]; R],
@@ -64,11 +64,11 @@ mod avx2 {
             // SAFETY: an array of eight 16-bit numbers has the 16 bytes that are read.
             let mut largest = unsafe { _mm_loadu_si128(most.as_ptr().cast()) };
             for (a, b) in a[first..].iter().zip(b) {
-                // SAFETY: as above.
+                // SAFETY: the row of eight 16-bit numbers has the 16 bytes that are read.
                 let b = unsafe { _mm_loadu_si128(b.as_ptr().cast()) };
                 largest = _mm_max_epi16(largest, _mm_add_epi16(_mm_set1_epi16(*a), b));
             }
-            // SAFETY: as above, for the bytes that are written.
+            // SAFETY: the array of eight 16-bit numbers has the 16 bytes that are written.
             unsafe { _mm_storeu_si128(most.as_mut_ptr().cast(), largest) };
         }
     }
@@ -85,12 +85,12 @@ mod avx2 {
             // SAFETY: arrays of eight 32-bit numbers have the 32 bytes that are read.
             let (mut sum, scale) = unsafe { (_mm256_loadu_si256(total.as_ptr().cast()), _mm256_loadu_ps(scale[row].as_ptr())) };
             for (a, b) in a[row][first..].iter().zip(b) {
-                // SAFETY: as above.
+                // SAFETY: the row of eight 32-bit numbers has the 32 bytes that are read.
                 let b = unsafe { _mm256_loadu_ps(b.as_ptr()) };
                 let product = _mm256_mul_ps(_mm256_mul_ps(_mm256_set1_ps(*a), b), scale);
                 sum = _mm256_add_epi32(sum, _mm256_cvttps_epi32(product));
             }
-            // SAFETY: as above, for the bytes that are written.
+            // SAFETY: the array of eight 32-bit numbers has the 32 bytes that are written.
             unsafe { _mm256_storeu_si256(total.as_mut_ptr().cast(), sum) };
         }
     }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vectors_give_what_plain_loops_give() {
+    fn vector_loops_and_plain_loops_agree() {
         let mut state = 7_u64;
         let mut next = || {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
@@ -151,7 +151,7 @@ mod tests {
             plain::largest_sums(&mut expected, &a, &b[first..depth], first);
             assert_eq!(most, expected);
 
-            // Products below 2^28, some of them below 1.
+            // The products are below 2^28, and some of them below 1.
             let mut number = || f32::from_bits((next() as u32 & 0x83ff_ffff) | 0x3c00_0000);
             let a: [[f32; 16]; 3] = std::array::from_fn(|_| std::array::from_fn(|_| number()));
             let b: [[f32; COLUMNS]; 16] = std::array::from_fn(|_| std::array::from_fn(|_| number()));

@@ -1,26 +1,27 @@
-//! Work over the lanes of a warp, compiled for the vectors that the host has.
+//! Tasks over the lanes of a warp, compiled for the vector units of the host.
 //!
-//! A [`Task`] is compiled twice: for the baseline processor, and for x86-64 processors with AVX2, FMA and BMI, which is chosen when the
-//! host has them. Both give the same results, since Rust neither reorders nor fuses floating-point arithmetic. Here because a function
-//! that is compiled for more than the baseline processor is unsafe to call.
+//! A [`Task`] is compiled twice: for the baseline processor, and for x86-64 processors with AVX2, FMA and BMI, which is used if the host
+//! has these. Both versions give the same results, since Rust neither reorders nor fuses floating-point arithmetic. The code is in this
+//! crate because a function compiled for more than the baseline processor is unsafe to call.
 
-/// Work that [`wide()`] compiles for the host's vectors.
+/// A task that [`wide()`] compiles for the host's vector units.
 ///
-/// Mark `run` and all that matters in it `#[inline(always)]`: what is called stays code for the baseline processor.
+/// Mark `run` and all performance-critical functions that it calls `#[inline(always)]`: other functions stay compiled for the baseline
+/// processor.
 pub trait Task {
-    /// What the work results in.
+    /// The result of the task.
     type Output;
 
-    /// Does the work.
+    /// Runs the task.
     fn run(self) -> Self::Output;
 }
 
-/// Does the work of `task` with the widest vectors that the host has.
+/// Runs `task` with the widest vectors of the host.
 #[inline]
 pub fn wide<T: Task>(task: T) -> T::Output {
     #[cfg(target_arch = "x86_64")]
     if has_vectors() {
-        // SAFETY: the processor has been found to have all that the function needs beyond the baseline.
+        // SAFETY: the processor has all features that the function needs beyond the baseline.
         return unsafe { with_vectors(task) };
     }
     task.run()
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_give_the_same_bits() {
+    fn both_versions_give_the_same_bits() {
         let mut state = 1_u64;
         let mut next = || {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);

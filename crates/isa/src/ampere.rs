@@ -1,4 +1,4 @@
-//! What Ampere (binary versions 80 and 86) added to Turing; Hopper keeps all of it.
+//! Opcodes that Ampere (binary versions 80 and 86) adds to the Turing opcodes. Hopper also has all of them.
 
 use warpshard_workload::OpClass;
 

@@ -1,10 +1,10 @@
-//! Opcodes that every generation has, in the same class.
+//! Opcodes that exist in every generation with the same resource class.
 
 use warpshard_workload::OpClass;
 
 use super::group::Group;
 
-/// Opcodes that do two half-precision operations per lane, so that their initiation interval is half that of their class.
+/// Opcodes that execute two half-precision operations per lane: their initiation interval is half the interval of their class.
 pub(super) const PACKED_HALF: &[&str] = &["HADD2", "HADD2_32I", "HFMA2", "HFMA2_32I", "HMUL2", "HMUL2_32I", "HSET2", "HSETP2"];
 
 pub(super) const GROUPS: &[Group] = &[
@@ -50,7 +50,7 @@ pub(super) const GROUPS: &[Group] = &[
     Group { class: OpClass::Alu, names: &["F2F", "F2I", "I2F", "I2I", "I2IP", "FRND"] },
     Group { class: OpClass::Alu, names: &["MOV", "MOV32I", "PRMT", "SEL", "SGXT", "SHFL"] },
     Group { class: OpClass::Alu, names: &["PLOP3", "PSETP", "P2R", "R2P"] },
-    // Constant loads hit a perfect constant cache, and cache control moves no data.
+    // Constant loads always hit the constant cache, and cache-control instructions move no data.
     Group { class: OpClass::Alu, names: &["LDC", "MATCH", "QSPC", "CCTL", "CCTLL", "CCTLT", "ERRBAR"] },
     Group { class: OpClass::Fence, names: &["MEMBAR"] },
     Group { class: OpClass::Barrier, names: &["BAR"] },

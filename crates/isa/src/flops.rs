@@ -1,19 +1,19 @@
 //! Floating-point operations of an instruction, from its mnemonic.
 
-/// Threads of a warp, and of a warp group.
+/// Threads of a warp and of a warp group.
 const WARP: u32 = 32;
 const WARP_GROUP: u32 = 128;
 
-/// Floating-point operations of one active lane: one for an addition or a multiplication, two for a fused one, twice as many where a lane has two
-/// values, and the lane's part of a matrix product. Special functions, comparisons, conversions and integer operations are none, as in the
-/// profiler's `smsp__sass_thread_inst_executed_op_*_pred_on` sums.
+/// Returns the floating-point operations of one active lane: 1 for an addition or a multiplication, 2 for a fused multiply-add, twice the
+/// number for packed pairs of values, and the lane's share of a matrix product. Special functions, comparisons, conversions and integer
+/// operations count 0, as in the profiler's `smsp__sass_thread_inst_executed_op_*_pred_on` sums.
 pub fn flops(mnemonic: &str) -> u16 {
     let (name, modifiers) = mnemonic.split_once('.').unwrap_or((mnemonic, ""));
     match name {
         "FADD" | "FADD32I" | "FMUL" | "FMUL32I" | "DADD" | "DMUL" => 1,
         "FFMA" | "FFMA32I" | "DFMA" | "HADD2" | "HADD2_32I" | "HMUL2" | "HMUL2_32I" => 2,
         "HFMA2" | "HFMA2_32I" => 4,
-        // A step of Volta is a half or a quarter of four products of 8 x 8 x 4, by the type of the sum.
+        // A Volta HMMA.884 executes half or a quarter of four 8 x 8 x 4 products: a quarter with FP32 sums, half with FP16 sums.
         "HMMA" if modifiers.starts_with("884") => (4 * 2 * 8 * 8 * 4 / WARP / if modifiers.contains("F32") { 4 } else { 2 }) as u16,
         "HMMA" | "DMMA" => product(modifiers, WARP),
         "HGMMA" | "QGMMA" => product(modifiers, WARP_GROUP),
@@ -21,7 +21,8 @@ pub fn flops(mnemonic: &str) -> u16 {
     }
 }
 
-/// The part of one of `threads` in the product that the first modifier names, as `16816`, `1688` or `64x256x16`.
+/// Returns the operations per thread, of `threads` threads, of the matrix product whose shape is the first modifier: `16816`, `1688` or
+/// `64x256x16`.
 fn product(modifiers: &str, threads: u32) -> u16 {
     let shape = modifiers.split('.').next().unwrap_or_default();
     let sizes: Option<[u32; 3]> = match shape {

@@ -1,12 +1,12 @@
-//! Opcodes of one class, of which the tables without memory accesses consist.
+//! A group of opcodes of one resource class. The opcode tables without memory accesses consist of such groups.
 
 use warpshard_workload::OpClass;
 
-/// Opcodes of one class.
+/// A group of opcodes of one resource class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
-    /// The class of every opcode below.
+    /// Resource class of every opcode in `names`.
     pub(crate) class: OpClass,
-    /// Opcode names.
+    /// Names of the opcodes.
     pub(crate) names: &'static [&'static str],
 }

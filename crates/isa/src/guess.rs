@@ -1,11 +1,11 @@
-//! Guesses the generation from the instructions themselves, for a trace whose header does not name one.
+//! Guesses the GPU generation from the instructions of a trace whose header names no known generation.
 
 use super::Generation;
 
-/// The most likely generation of a program, given the program counters and mnemonics that occur in it.
+/// Returns the most likely generation of a program, given the program counters and mnemonics that occur in it.
 ///
-/// Instructions are 8 bytes apart up to Pascal and 16 since Volta. `.SYS` is written on accesses of Volta and Turing and
-/// no longer on Ampere's. Among the generations that remain the oldest wins that knows all opcodes, or else most.
+/// Instructions are 8 bytes apart up to Pascal and 16 bytes apart since Volta. Accesses carry `.SYS` on Volta and Turing but not on Ampere.
+/// Among the remaining generations the one with the fewest unknown opcodes is chosen.
 pub fn guess<'a>(instructions: impl Iterator<Item = (u32, &'a str)> + Clone) -> Generation {
     if instructions.clone().any(|(pc, _)| pc % 16 != 0) {
         return Generation::Pascal;
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spacing_suffixes_and_opcodes_tell_generations_apart() {
+    fn generation_is_guessed_from_spacing_suffixes_and_opcodes() {
         let of = |program: &[(u32, &'static str)]| guess(program.iter().copied());
         assert_eq!(of(&[(8, "MOV"), (16, "XMAD")]), Generation::Pascal);
         assert_eq!(of(&[(0, "MOV"), (16, "LDG.E.SYS")]), Generation::Volta);

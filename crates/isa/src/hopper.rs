@@ -1,9 +1,9 @@
-//! What Hopper (binary version 90) added to Ampere, as far as CUDA C compiles to it.
+//! Opcodes that Hopper (binary version 90) adds to the Ampere opcodes, limited to opcodes that CUDA C compiles to.
 //!
-//! Names are those of NVIDIA's "CUDA Binary Utilities", table of Hopper's instructions. Accel-Sim has no table for Hopper: opcodes that
-//! replace some of Ampere's (VIADD for IADD3, VIMNMX for IMNMX, REDG for RED) have the class of those. Products of warp groups have the class of
-//! tensor instructions. Barriers in shared memory, of clusters and of warp groups, and copies by the tensor memory accelerator only take the
-//! time of their issue: nothing waits for them.
+//! Names follow the table of Hopper instructions in NVIDIA's "CUDA Binary Utilities". Accel-Sim has no table for Hopper: opcodes that
+//! replace Ampere opcodes (VIADD for IADD3, VIMNMX for IMNMX, REDG for RED) keep their class. Matrix products of warp groups have the class
+//! of tensor instructions. Barriers in shared memory, of clusters and of warp groups, and copies by the tensor memory accelerator only take
+//! their issue time: no instruction waits for them.
 
 use warpshard_workload::OpClass;
 

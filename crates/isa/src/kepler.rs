@@ -1,7 +1,7 @@
-//! Kepler (binary version 35): what it has beyond the opcodes of every generation.
+//! Opcodes of Kepler (binary version 35) besides the opcodes of every generation.
 //!
-//! Branches and textures are in the integer pipe's class, as on Pascal. Its LD and ST are those of the core, whose
-//! the address decides between global memory and the windows of shared and local memory.
+//! Branches and textures are in the integer pipe's class, as on Pascal. LD and ST are in the common table: their address selects global
+//! memory or the windows of shared and local memory.
 
 use warpshard_workload::OpClass;
 
@@ -13,7 +13,7 @@ pub(super) const GROUPS: &[Group] = &[
     Group { class: OpClass::Int, names: &["BFE", "BFI", "ICMP", "IMADSP", "ISAD", "ISET", "ISUB", "SHL"] },
     Group { class: OpClass::Alu, names: &["CSET", "CSETP", "PSET"] },
     Group { class: OpClass::Alu, names: &["TEX", "TLD", "TLD4", "TXQ"] },
-    // Addresses of surfaces are computed by instructions of their own, which touch no memory.
+    // Separate instructions compute surface addresses; they access no memory.
     Group { class: OpClass::Alu, names: &["SUBFM", "SUCLAMP", "SUEAU"] },
     Group {
         class: OpClass::Alu,

@@ -1,9 +1,8 @@
-//! Opcode tables: which resource class each SASS opcode has, per GPU generation, and what it does to memory.
+//! Opcode tables: the resource class and the memory access of each SASS opcode, per GPU generation.
 //!
-//! Input is the binary version of a trace and the opcode's name (the mnemonic before its first dot); output is an
-//! [`Opcode`]. The tables are data: a core that all generations share, and one file of additions per generation. A new
-//! generation is one file and one row of [`Generation::ALL`]. Classes are those of Accel-Sim's opcode tables, since its
-//! published latencies are per class.
+//! The input is the binary version of a trace and the opcode's name (the mnemonic before its first dot); the output is an [`Opcode`]. The
+//! tables are data: a core that all generations share, and one file of additions per generation. A new generation is one file and one row
+//! of [`Generation::ALL`]. Resource classes follow Accel-Sim's opcode tables because its published latencies are per class.
 #![forbid(unsafe_code)]
 
 mod ampere;
@@ -39,7 +38,7 @@ pub enum Generation {
     Volta,
     /// Binary version 75.
     Turing,
-    /// Binary versions 80 and 86.
+    /// Binary versions 80, 86, 87 and 89.
     Ampere,
     /// Binary version 90.
     Hopper,
@@ -49,25 +48,25 @@ impl Generation {
     /// Every generation with a table, oldest first.
     pub const ALL: [Self; 6] = [Self::Kepler, Self::Pascal, Self::Volta, Self::Turing, Self::Ampere, Self::Hopper];
 
-    /// The generation of a trace's `-binary version`; `None` for a version without a table.
+    /// Returns the generation of a trace's `-binary version`; `None` for a version without a table.
     pub fn of(binary_version: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|generation| generation.versions().contains(&binary_version))
     }
 
-    /// The binary versions that the generation covers.
+    /// Returns the binary versions that the generation covers.
     pub fn versions(self) -> &'static [u32] {
         match self {
             Self::Kepler => &[35],
             Self::Pascal => &[60, 61],
             Self::Volta => &[70],
             Self::Turing => &[75],
-            // Orin (87) and Ada (89) have no further instructions that are traced; Accel-Sim reads them as Ampere, too.
+            // Orin (87) and Ada (89) add no instructions that tracers record; Accel-Sim also reads them as Ampere.
             Self::Ampere => &[80, 86, 87, 89],
             Self::Hopper => &[90],
         }
     }
 
-    /// The generation's name.
+    /// Returns the generation's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kepler => "Kepler",
@@ -79,7 +78,7 @@ impl Generation {
         }
     }
 
-    /// All known binary versions in words, for messages: "35 (Kepler), 60, 61 (Pascal), 70 (Volta), ...".
+    /// Returns all known binary versions as text for messages: "35 (Kepler), 60, 61 (Pascal), 70 (Volta), ...".
     pub fn known() -> String {
         let one = |generation: Self| {
             let versions: Vec<String> = generation.versions().iter().map(u32::to_string).collect();
@@ -88,7 +87,7 @@ impl Generation {
         Self::ALL.map(one).join(", ")
     }
 
-    /// The opcode called `name`, the part of a mnemonic before its first dot.
+    /// Returns the opcode called `name`, the part of a mnemonic before its first dot.
     pub fn opcode(self, name: &str) -> Option<Opcode> {
         let packed_half = core::PACKED_HALF.contains(&name);
         if let Some(row) = self.memory().find(|row| row.name == name) {
@@ -98,7 +97,7 @@ impl Generation {
         Some(Opcode { class: group.class, mem: None, packed_half })
     }
 
-    /// The tables without memory accesses that make up the generation.
+    /// Returns the groups of the generation's opcodes without memory accesses.
     fn groups(self) -> impl Iterator<Item = &'static Group> {
         let parts: &[&'static [Group]] = match self {
             Self::Kepler => &[core::GROUPS, kepler::GROUPS],
@@ -111,7 +110,7 @@ impl Generation {
         parts.iter().flat_map(|part| part.iter())
     }
 
-    /// The memory accesses of the generation.
+    /// Returns the memory opcodes of the generation.
     fn memory(self) -> impl Iterator<Item = &'static MemRow> {
         let parts: &[&'static [MemRow]] = match self {
             Self::Kepler => &[memory::CORE, memory::KEPLER],
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_known_versions_can_be_said() {
+    fn known_versions_are_listed_for_messages() {
         assert_eq!(Generation::known(), "35 (Kepler), 60, 61 (Pascal), 70 (Volta), 75 (Turing), 80, 86, 87, 89 (Ampere), 90 (Hopper)");
         assert_eq!((Generation::of(35), Generation::of(50)), (Some(Generation::Kepler), None));
     }

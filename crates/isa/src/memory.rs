@@ -1,4 +1,4 @@
-//! Opcodes that access memory: which memory, how, and how wide.
+//! Opcodes that access memory, with memory space, kind and width of the access.
 
 use warpshard_workload::{CachePolicy, MemInst, MemKind, MemSpace, OpClass};
 
@@ -23,7 +23,7 @@ pub(super) const CORE: &[MemRow] = &[
     row("RED", MemSpace::Global, MemKind::Reduction),
 ];
 
-/// Kepler locks shared memory for atomics by a load and a conditional store, and accesses surfaces as global memory.
+/// Memory opcodes of Kepler. Atomics in shared memory use a locking load and a conditional store; surfaces are accessed as global memory.
 pub(super) const KEPLER: &[MemRow] = &[
     row("LDSLK", MemSpace::Shared, MemKind::Load),
     row("STSCUL", MemSpace::Shared, MemKind::Store),
@@ -33,13 +33,14 @@ pub(super) const KEPLER: &[MemRow] = &[
 
 pub(super) const SINCE_TURING: &[MemRow] = &[row("LDSM", MemSpace::Shared, MemKind::Load)];
 
-/// LDGSTS copies from device to shared memory; its device side is what the caches see.
+/// Memory opcodes that Ampere adds. LDGSTS copies from device to shared memory; the caches see only the load from device memory.
 pub(super) const AMPERE: &[MemRow] = &[row("LDGSTS", MemSpace::Global, MemKind::Load)];
 
-/// Hopper writes a reduction in device memory otherwise, and stores matrices as LDSM loads them.
+/// Memory opcodes that Hopper adds: REDG is a reduction in device memory, and STSM stores matrices as LDSM loads them.
 pub(super) const HOPPER: &[MemRow] = &[row("REDG", MemSpace::Global, MemKind::Reduction), row("STSM", MemSpace::Shared, MemKind::Store)];
 
-/// Textures and surfaces: traces of programs have their addresses, recorded ones do not. Surfaces go through the L1 as all of device memory.
+/// Texture and surface opcodes. Traces generated from programs contain their addresses; recorded traces do not. Surface accesses use the L1
+/// like other accesses to device memory.
 const IMAGES: &[MemRow] = &[
     row("TEX", MemSpace::Texture, MemKind::Load),
     row("TLD", MemSpace::Texture, MemKind::Load),
@@ -49,14 +50,14 @@ const IMAGES: &[MemRow] = &[
     row("SUST", MemSpace::Global, MemKind::Store),
 ];
 
-/// The opcode of an access of a texture or surface whose addresses are known: a load or a store like any other.
+/// Returns the opcode of a texture or surface access with known addresses, which is treated as a load or a store.
 pub fn image(name: &str) -> Option<Opcode> {
     let row = IMAGES.iter().find(|row| row.name == name)?;
     Some(Opcode { class: row.class(), mem: Some(*row), packed_half: false })
 }
 
 impl MemRow {
-    /// The resource class: accesses that return a value are loads.
+    /// Returns the resource class. Accesses that return a value have the class of loads.
     pub fn class(&self) -> OpClass {
         match self.kind {
             MemKind::Load | MemKind::Atomic => OpClass::Load,
@@ -64,7 +65,7 @@ impl MemRow {
         }
     }
 
-    /// The access of an instruction with this opcode and all of `mnemonic`.
+    /// Returns the memory access of an instruction with this opcode and the full mnemonic `mnemonic`.
     pub fn access(&self, mnemonic: &str) -> MemInst {
         let has = |token: &str| mnemonic.split('.').any(|t| t == token);
         let beyond_l1 = match self.kind {
@@ -82,9 +83,10 @@ impl MemRow {
     }
 }
 
-/// Bytes per lane that a mnemonic asks for: its first token of digits, or of U and digits, counts bits; 4 bytes without one.
+/// Returns the bytes per lane of a mnemonic. The first token of digits, or of `U` and digits, is the width in bits; the width is 4 bytes
+/// without such a token.
 ///
-/// This is Accel-Sim's rule. A number that is no width of an access (1, 2, 4, 8 or 16 bytes) counts as none.
+/// This is Accel-Sim's rule. A number that is not a valid width (1, 2, 4, 8 or 16 bytes) also gives 4 bytes.
 pub fn width_of(mnemonic: &str) -> u8 {
     let bits = |token: &str| {
         let digits = token.strip_prefix('U').unwrap_or(token);
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn strong_loads_and_atomics_go_round_the_l1() {
+    fn strong_loads_and_atomics_bypass_the_l1() {
         let access = |opcode: &str, mnemonic: &str| CORE.iter().find(|r| r.name == opcode).unwrap().access(mnemonic);
         assert_eq!(access("LDG", "LDG.E.64.STRONG.GPU").cache, CachePolicy::Global);
         assert_eq!(access("LDG", "LDG.E.STRONG.SYS").cache, CachePolicy::System);

@@ -1,25 +1,25 @@
-//! What is known about an opcode.
+//! Properties of an opcode.
 
 use warpshard_workload::{MemKind, MemSpace, OpClass};
 
-/// What the tables know about an opcode.
+/// Properties of an opcode in the opcode tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opcode {
-    /// Resource class.
+    /// Resource class of the opcode.
     pub class: OpClass,
-    /// What it does to memory, if it does; the width comes from the mnemonic.
+    /// Memory access of the opcode, if it has one; the width comes from the mnemonic.
     pub mem: Option<MemRow>,
-    /// Two operations per lane, as HADD2 has.
+    /// True if the opcode executes two operations per lane, as HADD2 does.
     pub packed_half: bool,
 }
 
-/// The memory side of an opcode, as far as its name says.
+/// A memory access as far as the opcode name determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemRow {
-    /// The opcode.
+    /// Name of the opcode.
     pub name: &'static str,
-    /// Which memory.
+    /// Memory space of the access.
     pub space: MemSpace,
-    /// Load, store or atomic.
+    /// Kind of the access: load, store, atomic or reduction.
     pub kind: MemKind,
 }

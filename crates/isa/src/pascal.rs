@@ -1,7 +1,7 @@
-//! Additions of Pascal (binary versions 60 and 61).
+//! Opcodes that Pascal (binary versions 60 and 61) adds.
 //!
-//! Branches and textures are in the integer pipe's class: the shared core of Pascal has no units of their own for them,
-//! and Accel-Sim times them as integer operations.
+//! Branches and textures are in the integer pipe's class: Pascal has no separate units for them in this model, and Accel-Sim times them as
+//! integer operations.
 
 use warpshard_workload::OpClass;
 

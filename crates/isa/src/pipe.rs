@@ -1,9 +1,9 @@
-//! Which pipe of a sub-core since Volta executes an opcode. Rates: `throughput_ops_per_cycle_per_sm` of our measurement of an H100
-//! (`validate/reference/h100/micro.json`); opcodes of one rate and one kind share a pipe.
+//! Assignment of opcodes to the pipes of a sub-core since Volta. The rates are `throughput_ops_per_cycle_per_sm` of the project's H100
+//! measurement (`validate/reference/h100/micro.json`); opcodes with the same rate and kind share a pipe.
 
-use warpshard_workload::{Beside, Control, FenceScope, OpClass, Pipe};
+use warpshard_workload::{AsyncOp, Control, FenceScope, OpClass, Pipe};
 
-/// The pipe that executes an instruction, from its mnemonic with modifiers and its resource class.
+/// Returns the pipe that executes an instruction, from its mnemonic with modifiers and its resource class.
 pub fn pipe(mnemonic: &str, class: OpClass) -> Pipe {
     let name = mnemonic.split('.').next().unwrap_or_default();
     let has = |part: &str| mnemonic.split('.').skip(1).any(|other| other == part);
@@ -33,7 +33,7 @@ pub fn pipe(mnemonic: &str, class: OpClass) -> Pipe {
     }
 }
 
-/// `control` with what a mnemonic with its modifiers adds to it.
+/// Returns `control` with the pipe, scope and side effects that a mnemonic with its modifiers implies.
 pub fn control(control: Control, mnemonic: &str, class: OpClass) -> Control {
     let scope = if mnemonic.contains(".CTA") {
         FenceScope::Cta
@@ -42,20 +42,20 @@ pub fn control(control: Control, mnemonic: &str, class: OpClass) -> Control {
     } else {
         FenceScope::Gpu
     };
-    let beside = match mnemonic.split('.').next().unwrap_or_default() {
-        "LDGSTS" => Beside::Copy { past_l1: mnemonic.contains(".BYPASS") },
-        "LDGDEPBAR" => Beside::CopyGroup,
-        "DEPBAR" => Beside::CopyWait,
-        "SYNCS" | "ARRIVES" => Beside::Barrier,
-        "UTMALDG" | "UTMASTG" | "UTMAREDG" | "UTMAPF" | "UBLKCP" | "UBLKRED" | "UBLKPF" => Beside::Bulk,
-        "UTMACMDFLUSH" => Beside::BulkGroup,
-        "UCGABAR_ARV" => Beside::ClusterArrive,
-        "UCGABAR_WAIT" => Beside::ClusterWait,
-        "PREEXIT" => Beside::LaunchDependents,
-        "ACQBULK" => Beside::GridWait,
-        _ => Beside::Nothing,
+    let async_op = match mnemonic.split('.').next().unwrap_or_default() {
+        "LDGSTS" => AsyncOp::Copy { past_l1: mnemonic.contains(".BYPASS") },
+        "LDGDEPBAR" => AsyncOp::CopyGroup,
+        "DEPBAR" => AsyncOp::CopyWait,
+        "SYNCS" | "ARRIVES" => AsyncOp::Barrier,
+        "UTMALDG" | "UTMASTG" | "UTMAREDG" | "UTMAPF" | "UBLKCP" | "UBLKRED" | "UBLKPF" => AsyncOp::Bulk,
+        "UTMACMDFLUSH" => AsyncOp::BulkGroup,
+        "UCGABAR_ARV" => AsyncOp::ClusterArrive,
+        "UCGABAR_WAIT" => AsyncOp::ClusterWait,
+        "PREEXIT" => AsyncOp::LaunchDependents,
+        "ACQBULK" => AsyncOp::GridWait,
+        _ => AsyncOp::Nothing,
     };
-    // Without control words one counter counts all groups of copies.
-    let counters = if beside == Beside::CopyGroup && !control.is_known() { Control::counters(Some(0), None) } else { control.counters };
-    Control { counters, pipe: pipe(mnemonic, class), scope, beside, ..control }
+    // Without control words a single counter counts all copy groups.
+    let counters = if async_op == AsyncOp::CopyGroup && !control.is_known() { Control::counters(Some(0), None) } else { control.counters };
+    Control { counters, pipe: pipe(mnemonic, class), scope, async_op, ..control }
 }

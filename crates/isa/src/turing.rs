@@ -1,4 +1,4 @@
-//! What Turing (binary version 75) added to Volta; Ampere keeps all of it.
+//! Opcodes that Turing (binary version 75) adds to the Volta opcodes. Ampere also has all of them.
 
 use warpshard_workload::OpClass;
 

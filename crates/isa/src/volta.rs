@@ -1,10 +1,10 @@
-//! What Volta (binary version 70) added, and what of it all later generations keep.
+//! Opcodes that Volta (binary version 70) adds, and the subset that all later generations keep.
 
 use warpshard_workload::OpClass;
 
 use super::group::Group;
 
-/// Volta and later: branch, texture and matrix units, immediate forms of half precision.
+/// Opcodes of Volta and later: branch, texture and matrix units, and immediate forms of half precision.
 pub(super) const SINCE_VOLTA: &[Group] = &[
     Group { class: OpClass::Sp, names: &["HADD2_32I", "HFMA2_32I", "HMUL2_32I"] },
     Group { class: OpClass::Tensor, names: &["HMMA"] },
@@ -33,5 +33,5 @@ pub(super) const SINCE_VOLTA: &[Group] = &[
     },
 ];
 
-/// Volta alone: its matrix unit has no integer mode.
+/// Opcodes of Volta alone: its matrix unit has no integer mode.
 pub(super) const GROUPS: &[Group] = &[Group { class: OpClass::Int, names: &["IMMA"] }];

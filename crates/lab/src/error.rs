@@ -11,57 +11,57 @@ use warpshard_program::ProgramError;
 use warpshard_trace::{ConvertError, TraceError};
 use warpshard_workload::MixError;
 
-/// A task of a study failed. The text is a message for the user.
+/// Failures of a study's task. The text is a message for the user.
 #[derive(Debug, Error)]
 pub enum TaskError {
-    /// A machine is wrong.
+    /// A machine is invalid.
     #[error(transparent)]
     Machine(#[from] ConfigErrors),
-    /// Event energies are wrong.
+    /// Event energies are invalid.
     #[error(transparent)]
     Energy(#[from] EnergyError),
-    /// A kernel model is wrong.
+    /// A kernel model is invalid.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// A trace is wrong.
+    /// A trace is invalid.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// A program is wrong.
+    /// A program is invalid.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// A controller cannot be made.
+    /// A controller cannot be created.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// The CPU cores cannot do what they are to.
+    /// The load of the CPU cores is invalid.
     #[error(transparent)]
     Cpu(#[from] CpuLoadError),
-    /// A machine and a workload do not work together.
+    /// A machine cannot execute a workload.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// A simulation failed.
     #[error(transparent)]
     Simulation(#[from] RunError),
-    /// A run cannot be made or did not end well.
+    /// A run cannot be prepared or has failed.
     #[error(transparent)]
     Run(#[from] warpshard_run::Error),
-    /// Applications do not make one workload.
+    /// Applications cannot be combined into one workload.
     #[error(transparent)]
     Mix(#[from] MixError),
     /// A trace cannot be converted.
     #[error(transparent)]
     Convert(#[from] ConvertError),
-    /// The system refuses something.
+    /// A system call failed.
     #[error(transparent)]
     System(#[from] std::io::Error),
-    /// The task of this name failed.
+    /// The task with this name failed.
     #[error("{task}: {source}")]
     Of {
-        /// The task.
+        /// Name of the task.
         task: String,
-        /// Why.
+        /// Reason of the failure.
         source: Box<TaskError>,
     },
-    /// What the study itself refuses.
+    /// The study rejects its input.
     #[error("{0}")]
     Refused(String),
 }

@@ -1,7 +1,7 @@
-//! One simulated run of a kernel model on a machine, and what studies measure of it.
+//! A simulated run of a kernel model on a machine, and the measurements that studies use.
 //!
-//! In: a [`Job`]: machine, settings, model, parameters, policies, length. Out: a [`Run`]: a series of short intervals and what the
-//! controllers recorded. Runs are stored by content, see [`warpshard_report::store`].
+//! A [`Job`] holds machine, settings, model, parameters, policies and length. Its [`Run`] holds a series of short intervals and the records
+//! of the controllers. Runs are stored by content, see [`warpshard_report::store`].
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -20,60 +20,60 @@ use super::Task;
 use super::verdict::Ended;
 use crate::error::TaskError;
 
-/// Core cycles of an interval.
+/// Core cycles per interval.
 pub const INTERVAL: u64 = 1000;
 
-/// What is run.
+/// Inputs of a simulated run.
 #[derive(Clone, Debug, Default)]
 pub struct Job {
-    /// What the names of the machine, the workload and the controllers are looked up in.
+    /// Catalogue with the machine, the workload and the controllers.
     pub catalogue: &'static Catalogue,
-    /// The machine, by name or file.
+    /// Name or file of the machine.
     pub machine: String,
-    /// Settings of the machine, as key and value; no key occurs twice.
+    /// Settings of the machine, as key and value, without duplicate keys.
     pub settings: Vec<(String, String)>,
-    /// A built-in kernel model.
+    /// Name of a built-in kernel model.
     pub workload: String,
-    /// Parameters of the model that differ from its file.
+    /// Parameters of the model that override its file.
     pub parameters: Vec<(String, String)>,
     /// Controllers, each as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
     pub policies: Vec<String>,
-    /// Core cycles after the kernel launch; to the end of the workload when not given.
+    /// Core cycles after the kernel launch; `None` runs to the end of the workload.
     pub cycles: Option<u64>,
 }
 
 impl Job {
-    /// The same job with a key of the machine set, whatever it was before.
+    /// Returns the job with one machine key overridden.
     pub fn set(mut self, key: &str, value: impl ToString) -> Self {
         self.settings.retain(|(other, _)| other != key);
         self.settings.push((key.to_owned(), value.to_string()));
         self
     }
 
-    /// The same job with one more controller.
+    /// Returns the job with an additional controller.
     pub fn policy(mut self, policy: impl Into<String>) -> Self {
         self.policies.push(policy.into());
         self
     }
 
-    /// The same job with another length.
+    /// Returns the job with another length.
     pub fn cycles(self, cycles: Option<u64>) -> Self {
         Self { cycles, ..self }
     }
 
-    /// The machine with its settings.
+    /// Loads the machine with its settings.
     ///
     /// # Errors
-    /// When it is not valid, as a message for the user.
+    /// Fails if the machine is invalid, with a message for the user.
     pub fn load(&self) -> Result<Loaded, TaskError> {
         let overrides: Vec<Override> = self.settings.iter().map(|(key, value)| Override::new(key, value)).collect();
         self.catalogue.machine(&self.machine, &overrides).map_err(TaskError::from)
     }
 
-    /// Simulates `workload` on the job's machine in place of the model of the job.
+    /// Simulates `workload` on the job's machine instead of the job's model.
     ///
     /// # Errors
-    /// Whatever goes wrong.
+    /// Fails if the run cannot be prepared or simulated.
     pub fn simulate(&self, loaded: Loaded, workload: Workload) -> Result<Run, TaskError> {
         let launch = loaded.machine.gpu.dispatch.launch_latency;
         let energy = Model::of(&loaded.machine)?;
@@ -111,33 +111,33 @@ impl Task for Job {
     }
 }
 
-/// What was counted in an interval.
+/// Counts of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "RowCells", from = "RowCells")]
 pub struct Row {
-    /// Core cycles.
+    /// Core cycles of the interval.
     pub cycles: u64,
-    /// Warp instructions issued. An SM that issues two at a time has fewer scheduler cycles with an issue.
+    /// Issued warp instructions. An SM with dual issue has fewer scheduler cycles with an issue.
     pub issued: u64,
-    /// Loads that completed.
+    /// Completed loads.
     pub loads: u64,
     /// Loads in flight, summed over the cycles.
     pub load_cycles: u64,
-    /// The same, of cycles in which an arithmetic unit has an instruction.
+    /// Loads in flight, summed over the cycles in which an arithmetic unit has an instruction.
     pub overlapped: u64,
-    /// DRAM bursts.
+    /// DRAM bursts, of reads and writes.
     pub bursts: u64,
-    /// DRAM bursts that write.
+    /// DRAM bursts of writes.
     pub writes: u64,
     /// Energy in joules; 0 for a machine without event energies.
     pub joules: f64,
-    /// The part of the energy that is spent at rest.
+    /// Static energy in joules, a part of `joules`.
     pub at_rest: f64,
-    /// Seconds on the simulated machine.
+    /// Simulated seconds.
     pub seconds: f64,
 }
 
-/// A row as it is stored, without names; floating-point numbers as their bits, so that reading them back is exact.
+/// The stored form of a row, without names; floating-point numbers are stored as their bits, so that they are exact.
 type RowCells = [u64; 10];
 
 impl From<Row> for RowCells {
@@ -156,16 +156,16 @@ impl From<RowCells> for Row {
     }
 }
 
-/// A number that a controller recorded, or a knob that it set.
+/// A signal that a controller recorded, or a knob that it set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Core cycle after the launch.
     pub cycle: u64,
-    /// The SM; the whole machine when `None`.
+    /// The SM; `None` means the whole machine.
     pub sm: Option<u16>,
-    /// Name of the number or knob.
+    /// Name of the signal or knob.
     pub name: String,
-    /// The value.
+    /// Value of the signal or knob.
     pub value: f64,
 }
 
@@ -174,15 +174,15 @@ pub struct Record {
 pub struct Run {
     /// Core cycles after the launch.
     pub cycles: u64,
-    /// Core cycles without the latency of any launch.
+    /// Core cycles without launch latencies.
     pub net_cycles: u64,
-    /// Warp instructions.
+    /// Issued warp instructions.
     pub issued: u64,
-    /// Whether the workload ended.
+    /// True if the workload ended.
     pub ended: bool,
     /// The intervals, of [`INTERVAL`] core cycles except the last.
     pub rows: Vec<Row>,
-    /// What controllers recorded.
+    /// Records of the controllers.
     pub records: Vec<Record>,
 }
 
@@ -214,7 +214,7 @@ impl Run {
         }
     }
 
-    /// The sum of all intervals that lie within two cycles; `None` when there is none.
+    /// Returns the sum of all intervals between two cycles; `None` if no interval lies between them.
     pub fn within(&self, from: u64, to: u64) -> Option<Row> {
         let mut end = 0;
         let inside = self.rows.iter().filter(|row| {
@@ -226,42 +226,43 @@ impl Run {
         (sum.cycles > 0).then_some(sum)
     }
 
-    /// The sum of all intervals that lie within two cycles; of all intervals when there is none.
+    /// Returns the sum of all intervals between two cycles, or of all intervals of the run if no interval lies between them.
     pub fn stretch(&self, from: u64, to: u64) -> Row {
         self.within(from, to).unwrap_or_else(|| self.rows.iter().copied().fold(Row::default(), Row::plus))
     }
 
-    /// Warp instructions per core cycle of the whole run.
+    /// Returns the warp instructions per core cycle of the whole run.
     pub fn mean_rate(&self) -> f64 {
         self.issued as f64 / self.cycles.max(1) as f64
     }
 
-    /// Warp instructions per core cycle of the whole intervals from a cycle on; of the whole run when there is none.
+    /// Returns the warp instructions per core cycle of the complete intervals from a cycle on, or of the whole run if there is no such
+    /// interval.
     pub fn rate_from(&self, from: u64) -> f64 {
         self.within(from, self.cycles / INTERVAL * INTERVAL).map_or_else(|| self.mean_rate(), |row| row.rate())
     }
 
-    /// Warp instructions per core cycle after the first quarter; of the whole run when the workload ended.
+    /// Returns the warp instructions per core cycle after the first quarter, or of the whole run if the workload ended.
     pub fn steady_rate(&self, cycles: Option<u64>) -> f64 {
         if self.ended { self.mean_rate() } else { self.rate_from(cycles.unwrap_or(0) / 4 / INTERVAL * INTERVAL) }
     }
 
-    /// The rate by which runs of one grid are compared: that of the whole grid where it ended, else that from a cycle on.
+    /// Returns the rate with which runs of one grid are compared: of the whole grid if it ended, otherwise from a cycle on.
     pub fn comparable_rate(&self, from: u64) -> f64 {
         if self.ended { self.mean_rate() } else { self.rate_from(from) }
     }
 
-    /// The energy of the whole run in joules.
+    /// Returns the energy of the whole run in joules.
     pub fn joules(&self) -> f64 {
         self.rows.iter().map(|row| row.joules).sum()
     }
 
-    /// What was recorded under a name for the whole machine, in order.
+    /// Returns the records with this name for the whole machine, in order.
     pub fn of_machine<'a>(&'a self, name: &'a str) -> impl DoubleEndedIterator<Item = &'a Record> {
         self.records.iter().filter(move |record| record.sm.is_none() && record.name == name)
     }
 
-    /// Whether a figure of this run is of a whole workload.
+    /// Returns the end of the run, as headlines report it.
     pub fn how(&self) -> Ended {
         if self.ended { Ended::Whole } else { Ended::Cut }
     }
@@ -302,28 +303,28 @@ impl Row {
         }
     }
 
-    /// Warp instructions per core cycle.
+    /// Returns the warp instructions per core cycle.
     pub fn rate(&self) -> f64 {
         self.issued as f64 / self.cycles.max(1) as f64
     }
 
-    /// Joules per core cycle.
+    /// Returns the joules per core cycle.
     pub fn joules_per_cycle(&self) -> f64 {
         self.joules / self.cycles.max(1) as f64
     }
 
-    /// Mean power in watts, and its part at rest.
+    /// Returns the mean power and the static power in watts.
     pub fn watts(&self) -> (f64, f64) {
         let seconds = self.seconds.max(f64::MIN_POSITIVE);
         (self.joules / seconds, self.at_rest / seconds)
     }
 
-    /// Mean memory access time: core cycles from a load's entry into the load/store unit to its last data.
+    /// Returns the mean memory access time: core cycles from a load's entry into the load/store unit to its last data.
     pub fn amat(&self) -> f64 {
         self.load_cycles as f64 / self.loads.max(1) as f64
     }
 
-    /// The part of [`Row::amat`] in which an arithmetic unit of the same SM has an instruction.
+    /// Returns the part of [`Row::amat`] in which an arithmetic unit of the same SM has an instruction.
     pub fn amat_overlapped(&self) -> f64 {
         self.overlapped as f64 / self.loads.max(1) as f64
     }

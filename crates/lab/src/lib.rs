@@ -1,8 +1,9 @@
-//! The laboratory: what every study is made with.
+//! The common framework of all studies.
 //!
-//! - a [`Study`](request::Study) is a row of a list: its name, what of a [`Request`](request::Request) it takes, and the function that runs it;
+//! - a [`Study`](request::Study) is a row of a list: its name, the options of a [`Request`](request::Request) that it accepts, and the
+//!   function that runs it;
 //! - tasks ([`Task`], [`job::Job`]) are simulated in parallel, stored by content and returned in the order of their index;
-//! - [`published`] reads what a publication states, [`verdict`] grades ours and summarises headlines;
+//! - [`published`] reads published values, [`verdict`] grades our results and summarises headlines;
 //! - [`output::StudyOutput`] is the result: tables, the comparison, figures and plots.
 #![forbid(unsafe_code)]
 
@@ -29,69 +30,69 @@ use warpshard_report::store;
 
 use crate::error::TaskError;
 
-/// Something to simulate once. `Display` names it in progress lines and errors.
+/// A simulation that runs once and whose result is stored. `Display` names the task in progress lines and errors.
 pub trait Task: fmt::Display + Sync {
-    /// What it gives.
+    /// Result of the task.
     type Result: Serialize + DeserializeOwned + Send;
 
-    /// Everything that the result depends on, except the build of the program.
+    /// Returns a key with everything that the result depends on, except the build of the program.
     ///
     /// # Errors
-    /// When the task is not possible as asked,
+    /// Fails if the inputs of the task are invalid.
     fn key(&self) -> Result<String, TaskError>;
 
-    /// The sources of the program that the result depends on.
+    /// Returns the digest of the program sources that the result depends on.
     fn sources(&self) -> &'static str {
         warpshard_build::SOURCES
     }
 
-    /// Simulates it.
+    /// Simulates the task.
     ///
     /// # Errors
-    /// As [`Task::key`].
+    /// Fails as [`Task::key`] does.
     fn run(&self) -> Result<Self::Result, TaskError>;
 }
 
-/// Receives a line per finished run.
+/// A function that receives a line per finished run.
 pub type ProgressFn = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Runs tasks for one study.
+/// The executor of a study's tasks.
 #[derive(Clone, Default)]
 pub struct Lab {
-    /// Where results are stored; nowhere when not given.
+    /// Folder of stored results; `None` stores no results.
     store: Option<PathBuf>,
     progress: Option<ProgressFn>,
     counts: Arc<Mutex<Counts>>,
 }
 
-/// How far the tasks of a study are.
+/// Progress of a study's tasks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    /// Finished tasks.
+    /// Number of finished tasks.
     done: usize,
-    /// Tasks requested so far.
+    /// Number of tasks requested so far.
     known: usize,
 }
 
 impl Lab {
-    /// A laboratory without progress lines.
+    /// Creates an executor without progress lines.
     pub fn new(store: Option<PathBuf>) -> Self {
         Self { store, ..Self::default() }
     }
 
-    /// The result of one task, read from the store or simulated.
+    /// Returns the result of one task, from the store or simulated.
     ///
     /// # Errors
-    /// Those of the task, with its name.
+    /// Fails if the task fails; the error has the name of the task.
     pub fn one<T: Task>(&self, task: &T) -> Result<T::Result, TaskError> {
         self.expect(1);
         self.counted(task, false)
     }
 
-    /// The results of all tasks in their order. Tasks run in parallel, the first ones first.
+    /// Returns the results of all tasks in their order. Tasks start in their order and run in parallel.
     ///
     /// # Errors
-    /// Those of the tasks, with the name of the first that failed.
+    /// Fails if a task fails; the error has the name of the first failed task.
     pub fn all<T: Task>(&self, tasks: &[T]) -> Result<Vec<T::Result>, TaskError> {
         self.expect(tasks.len());
         tasks.par_iter().with_max_len(1).map(|task| self.counted(task, true)).collect()
@@ -101,7 +102,7 @@ impl Lab {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).known += tasks;
     }
 
-    /// Runs a task and shows how many are done; of how many, where several were asked for together.
+    /// Runs a task and reports the number of finished tasks, with the total number if `several`.
     fn counted<T: Task>(&self, task: &T, several: bool) -> Result<T::Result, TaskError> {
         let result = task.key().and_then(|key| store::stored(self.store.as_deref(), task.sources(), &key, || task.run()));
         let Counts { done, known } = {

@@ -1,4 +1,4 @@
-//! The result of a study: a table, the comparison with published values, figures, plots and notes; as text and as files.
+//! The result of a study: a table, the comparison with published values, figures, plots and notes, as text and as files.
 
 use warpshard_report::bars::Bars;
 use warpshard_report::html::{Page, PageTable, page};
@@ -6,30 +6,30 @@ use warpshard_report::picture::{Picture, PictureError};
 use warpshard_report::plot::Plot;
 use warpshard_report::{ResultFile, csv};
 
-/// Why a study has no result.
+/// Reasons for which a study has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StudyError {
-    /// The reference data is not there or not as expected.
+    /// The reference data is missing or invalid.
     #[error("{0}")]
     Reference(String),
-    /// The study's own input (a machine, a limit) is not usable.
+    /// The study's input (a machine, a limit) is invalid.
     #[error("{0}")]
     Input(String),
-    /// Results that have to be the same are not: the program is at fault.
+    /// Results that must be equal differ, because of a bug of the program.
     #[error("{0}")]
     Differs(String),
-    /// There is nothing to show.
+    /// The study has no results to show.
     #[error("the study has no result: {0}")]
     Nothing(String),
 }
 
 impl StudyError {
-    /// What was asked for is wrong, as `why` says.
+    /// Creates an error for invalid input, with the reason `why`.
     pub fn input(why: impl ToString) -> Self {
         Self::Input(why.to_string())
     }
 
-    /// The reference cannot be used, as `why` says.
+    /// Creates an error for unusable reference data, with the reason `why`.
     pub fn reference(why: impl ToString) -> Self {
         Self::Reference(why.to_string())
     }
@@ -38,9 +38,9 @@ impl StudyError {
 /// A study's result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StudyOutput {
-    /// The study's name; its folder's name, too.
+    /// Name of the study and of its folder.
     pub name: String,
-    /// What it shows.
+    /// Title of the study.
     pub title: String,
     header: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -51,11 +51,11 @@ pub struct StudyOutput {
     plots: Vec<(&'static str, Plot)>,
     bars: Vec<(&'static str, Bars)>,
     compared: (Vec<String>, Vec<Vec<String>>),
-    /// Published values that are graded, and those that hold.
+    /// Number of graded published values, and number of values that hold.
     graded: (u32, u32),
 }
 
-/// A further table: its file, columns and rows, and a title where it is shown after the first.
+/// An additional table: its file, columns and rows, and a title if it is shown after the first table.
 #[derive(Clone, Debug, PartialEq)]
 struct Table {
     title: Option<String>,
@@ -64,18 +64,18 @@ struct Table {
     rows: Vec<Vec<String>>,
 }
 
-/// Rows whose cells have no zero with a sign.
+/// Removes the sign of zeros in cells.
 fn cleaned(rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
     rows.into_iter().map(|row| row.into_iter().map(without_minus_zero).collect()).collect()
 }
 
-/// Version and commit of the program.
+/// Returns version and commit of the program.
 pub fn build() -> String {
     format!("{} {}", warpshard_build::VERSION, warpshard_build::commit())
 }
 
 impl StudyOutput {
-    /// An empty result.
+    /// Creates an empty result.
     pub fn new(name: &str, title: String) -> Self {
         let (header, rows, figures, notes) = Default::default();
         let (tables, plots, bars, compared) = Default::default();
@@ -120,22 +120,22 @@ impl StudyOutput {
         self.tables.push(Table { title: Some(title.to_owned()), file, header, rows: cleaned(rows) });
     }
 
-    /// The tables that are shown, with their titles.
+    /// Returns the shown tables with their titles.
     fn sections(&self) -> impl Iterator<Item = (&str, &Table)> {
         self.tables.iter().filter_map(|table| table.title.as_deref().map(|title| (title, table)))
     }
 
-    /// Adds a plot with a file (SVG) of its own.
+    /// Adds a plot with a separate file (SVG).
     pub fn plot(&mut self, name: &'static str, plot: Plot) {
         self.plots.push((name, plot));
     }
 
-    /// Adds a bar chart with a file (SVG) of its own.
+    /// Adds a bar chart with a separate file (SVG).
     pub fn bars(&mut self, name: &'static str, bars: Bars) {
         self.bars.push((name, bars));
     }
 
-    /// Adds a row to the comparison with published figures, whose columns are the same in every row.
+    /// Adds a row to the comparison with published figures; all rows must have the same columns.
     pub fn compare(&mut self, columns: &[&str], cells: Vec<String>) {
         debug_assert_eq!(cells.len(), columns.len());
         self.compared.0 = columns.iter().map(|&name| name.to_owned()).collect();
@@ -149,7 +149,7 @@ impl StudyOutput {
         *hold += u32::from(holds);
     }
 
-    /// All figures: those of the study, and how many published values hold.
+    /// Returns all figures: the figures of the study, and the number of published values that hold.
     fn all_figures(&self) -> Vec<(String, f64)> {
         let (graded, hold) = self.graded;
         let summary = [("published values graded", graded), ("published values that hold", hold)];
@@ -157,23 +157,23 @@ impl StudyOutput {
         self.figures.iter().cloned().chain(summary.into_iter().filter(|_| graded > 0)).collect()
     }
 
-    /// The rows of the comparison, one cell per column.
+    /// Returns the columns and rows of the comparison.
     pub fn compared(&self) -> (&[String], &[Vec<String>]) {
         (&self.compared.0, &self.compared.1)
     }
 
-    /// A headline figure by name.
+    /// Returns a headline figure by name.
     pub fn figure_named(&self, name: &str) -> Option<f64> {
         self.all_figures().iter().find(|(n, _)| n == name).map(|(_, value)| *value)
     }
 
-    /// The column of the table with this name, as text, one cell per row.
+    /// Returns the column of the table with this name, as text, one cell per row.
     pub fn column(&self, name: &str) -> Option<Vec<&str>> {
         let index = self.header.iter().position(|h| h == name)?;
         Some(self.rows.iter().map(|row| row[index].as_str()).collect())
     }
 
-    /// The study as a person reads it: title, table, comparison, figures, notes.
+    /// Formats the study as text: title, table, comparison, figures, notes.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n\n{}", self.title, aligned(&self.header, &self.rows));
         text.extend(self.sections().map(|(title, table)| format!("\n{title}\n{}", aligned(&table.header, &table.rows))));
@@ -187,7 +187,7 @@ impl StudyOutput {
         text
     }
 
-    /// The study as an HTML page with its plots.
+    /// Renders the study as an HTML page with its plots.
     fn page(&self, images: &[&str]) -> String {
         let first = PageTable { title: "", head: &self.header, rows: &self.rows };
         let sections = self.sections().map(|(title, table)| PageTable { title, head: &table.header, rows: &table.rows });
@@ -196,13 +196,13 @@ impl StudyOutput {
         page(&Page { title: &self.title, tables: &tables, figures: &self.all_figures(), notes: &self.notes, images })
     }
 
-    /// The table as comma-separated values.
+    /// Formats the table as comma-separated values.
     pub fn csv(&self) -> String {
         let header: Vec<&str> = self.header.iter().map(String::as_str).collect();
         csv::table(&header, &self.rows)
     }
 
-    /// Table, figures and notes as JSON.
+    /// Formats table, figures and notes as JSON.
     pub fn json(&self) -> String {
         let value = serde_json::json!({
             "study": self.name,
@@ -217,10 +217,10 @@ impl StudyOutput {
         format!("{value:#}\n")
     }
 
-    /// The files of the study's result folder.
+    /// Returns the files of the study's result folder.
     ///
     /// # Errors
-    /// When a plot cannot be drawn.
+    /// Fails if a plot cannot be drawn.
     pub fn files(&self) -> Result<Vec<ResultFile>, PictureError> {
         let mut files = vec![
             ResultFile::new("stats.json", self.json()),
@@ -251,8 +251,7 @@ impl StudyOutput {
     }
 }
 
-/// A table in columns of equal width, the first to the left and the others to the right.
-/// A number that rounds to zero has no minus sign.
+/// Removes the minus sign of a number that rounds to zero.
 fn without_minus_zero(cell: String) -> String {
     match cell.strip_prefix('-') {
         Some(number) if number.parse() == Ok(0.0) => number.to_owned(),
@@ -296,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_and_the_comparison_are_files_where_there_is_something_to_compare() {
+    fn a_study_with_comparisons_writes_a_page_and_a_comparison() {
         let mut output = StudyOutput::new("toy", "A toy".into());
         output.columns(&["trace"]);
         output.row(vec!["a".into()]);

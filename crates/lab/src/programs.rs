@@ -1,4 +1,4 @@
-//! The programs that studies run.
+//! Programs of studies.
 
 use std::path::Path;
 
@@ -6,10 +6,11 @@ use warpshard_config::input;
 
 use crate::error::TaskError;
 
-/// Whatever a program's run depends on besides its parameters: its launch file, and the listings beside it that it names.
+/// Returns everything that a program's run depends on in addition to its parameters: its launch file, and the listings that this file
+/// names.
 ///
 /// # Errors
-/// When a file is not there.
+/// Fails if a file does not exist.
 pub fn content(launch_file: &Path) -> Result<String, TaskError> {
     let read = |path: &Path| input::read_text(path).map_err(|error| format!("{}: {error}", path.display()));
     let mut all = read(launch_file)?;

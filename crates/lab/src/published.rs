@@ -1,26 +1,27 @@
-//! Published values, as `published/<study>.toml` of a paper or of `validate/` holds them: what a publication states, where, and how ours is graded.
+//! Published values, from `published/<study>.toml` of a paper or of `validate/`: the stated value, its source, and the grading of our
+//! result.
 //!
-//! In: the text of the file. Out: a [`Published`] with the values, and whatever else the study keeps in its file: parameters of its
-//! runs, margins, overrides by kernel. `[band.NAME]` tables give the tolerance of numbers, each with its reason.
+//! The parsed file is a [`Published`] with the values and the study's other settings: parameters of its runs, margins, overrides by kernel.
+//! `[band.NAME]` tables give the tolerance of numbers, each with its reason.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// The file of a study. `P` is the rest of the file; `S` selects what a value is of.
+/// The parsed file of a study. `P` holds the study's settings; `S` selects the simulated quantity of a value.
 #[derive(Clone, Debug)]
 pub struct Published<P, S> {
     /// The publication, with tables and sections.
     pub source: String,
-    /// The study's own part.
+    /// The study's settings.
     pub own: P,
     /// The stated values, in the order of the file.
     pub values: Vec<Value<S>>,
     bands: BTreeMap<String, Band>,
 }
 
-/// How far ours may be from a stated number: the larger of a share of the number and an absolute distance.
+/// The tolerance of a stated number: the larger of a share of the number and an absolute distance.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Band {
@@ -30,31 +31,31 @@ pub struct Band {
     /// Distance in the unit of the number.
     #[serde(default)]
     absolute: f64,
-    /// Why this is the tolerance.
+    /// Reason for this tolerance.
     reason: String,
 }
 
-/// One stated value.
+/// A published value.
 #[derive(Clone, Debug)]
 pub struct Value<S> {
-    /// What it is.
+    /// Description of the quantity.
     pub figure: String,
-    /// Table, figure or section.
+    /// Table, figure or section of the publication.
     pub source: String,
     /// Unit; empty for counts and directions.
     pub unit: String,
-    /// What is claimed.
+    /// The claim of the publication.
     pub claim: Claim,
-    /// What the study computes ours from.
+    /// Selects the simulated quantity.
     pub of: S,
 }
 
-/// What a publication claims of a quantity.
+/// Claims of a publication about a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Claim {
     /// A number, and the bounds of its band.
     Number {
-        /// As stated.
+        /// The stated value.
         value: f64,
         /// Lower bound of the band.
         low: f64,
@@ -105,7 +106,7 @@ struct Common<S> {
 }
 
 impl Band {
-    /// A number with this band.
+    /// Returns the claim of a number with this band.
     pub fn around(&self, value: f64) -> Claim {
         let half = (self.relative * value.abs()).max(self.absolute);
         Claim::Number { value, low: value - half, high: value + half }
@@ -113,10 +114,10 @@ impl Band {
 }
 
 impl<P, S> Published<P, S> {
-    /// A band by name.
+    /// Returns a band by name.
     ///
     /// # Panics
-    /// When the file has none of this name; the file is compiled in, and a test of each study reads it.
+    /// Panics if the file has no band of this name; the file is compiled in, and a test of each study reads it.
     pub fn band(&self, name: &str) -> &Band {
         self.bands.get(name).unwrap_or_else(|| panic!("{}: no band `{name}`", self.source))
     }
@@ -125,7 +126,7 @@ impl<P, S> Published<P, S> {
 /// Parses the file of `study`.
 ///
 /// # Panics
-/// When the compiled-in text is not as `P`, `S` and the rules of values require; a test of each study reads it.
+/// Panics if the compiled-in text does not match `P`, `S` and the rules of values; a test of each study reads the file.
 pub fn read<P: DeserializeOwned, S: DeserializeOwned>(study: &str, text: &str) -> Published<P, S> {
     parse(text).unwrap_or_else(|error| panic!("published/{study}.toml: {error}"))
 }

@@ -1,7 +1,7 @@
-//! What a user asks of a study, and which of it the study takes.
+//! The request of a user to a study, and the options that a study accepts.
 //!
-//! In: the options of the command line. Out: the same, after every option that the study cannot use has been refused. The row of a
-//! study declares what it takes, so that no option is ignored silently.
+//! The options of the command line are checked against the declaration of the study, and options that the study cannot use are rejected, so
+//! that no option is ignored silently.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::output::{StudyError, StudyOutput};
 use crate::reference::References;
 
 named! {
-    /// An option that only some studies take.
+    /// Options that only some studies accept.
     pub enum StudyOption {
-        /// Its flag on the command line.
+        /// Returns the flag on the command line.
         flag: &'static str = 0;
         Machine("--machine"): "`--machine`",
         Set("--set"): "`--set`",
@@ -41,80 +41,80 @@ named! {
 /// A study: a row of a paper's list, or of the list of comparisons.
 #[derive(Clone, Copy, Debug)]
 pub struct Study {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it shows, in one line.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// The machine that it runs without `--machine`; empty when it runs none.
+    /// Default machine; empty if the study simulates no machine.
     pub machine: &'static str,
-    /// The options that it takes.
+    /// Accepted options.
     pub takes: &'static [StudyOption],
-    /// Why it does not take the others, as the end of a sentence.
+    /// Reason for which other options are rejected, as the end of a sentence.
     pub otherwise: &'static str,
-    /// Keys of the machine that the study sets itself, so that `--set` cannot.
+    /// Keys of the machine that the study sets, so that `--set` cannot override them.
     pub sweeps: &'static [&'static str],
-    /// Runs it.
+    /// Function that runs the study.
     pub run: fn(&Request) -> Result<StudyOutput, StudyError>,
 }
 
-/// Loads the workload that the user named.
+/// A function that loads the workload named by the user.
 pub type LoadFn = Arc<dyn Fn() -> Result<Workload, TaskError> + Send + Sync>;
 
-/// Settings with this prefix are of the kernel model, not of the machine.
+/// Prefix of settings of the kernel model; other settings are for the machine.
 const MODEL: &str = "workload.";
 
-/// What a user asks of a study.
+/// The request of a user to a study.
 #[derive(Clone, Default)]
 pub struct Request {
-    /// Where machines, workloads and policies are found by name.
+    /// Catalogue of machines, workloads and policies.
     pub catalogue: &'static Catalogue,
-    /// `--machine`
+    /// Value of `--machine`.
     pub machine: Option<String>,
-    /// `--set`, as key and value.
+    /// Values of `--set`, as key and value.
     pub set: Vec<(String, String)>,
-    /// `--policy`
+    /// Values of `--policy`.
     pub policy: Vec<String>,
-    /// `--order`, a value of `gpu.sm.order`.
+    /// Value of `--order`, a value of `gpu.sm.order`.
     pub order: Option<String>,
-    /// `--full`
+    /// Flag `--full`.
     pub full: bool,
-    /// `--quick`
+    /// Flag `--quick`.
     pub quick: bool,
-    /// `--only`
+    /// Value of `--only`.
     pub only: Option<String>,
-    /// `--configuration`
+    /// Value of `--configuration`.
     pub configuration: Option<String>,
-    /// `--cpu-warm`
+    /// Value of `--cpu-warm`.
     pub cpu_warm: Option<u64>,
-    /// `--cpu-measure`
+    /// Value of `--cpu-measure`.
     pub cpu_measure: Option<u64>,
-    /// `--gpu-cycles`
+    /// Value of `--gpu-cycles`.
     pub gpu_cycles: Option<u64>,
-    /// `--longest`
+    /// Value of `--longest`.
     pub longest: Option<u64>,
-    /// `--scale`; `--tenth` is 0.1.
+    /// Value of `--scale`; `--tenth` is 0.1.
     pub scale: Option<f64>,
-    /// `--pairs`, ranges with first and last.
+    /// Values of `--pairs`, as ranges with first and last number.
     pub pairs: Vec<(usize, usize)>,
-    /// `--workload`
+    /// Value of `--workload`.
     pub workload: Option<String>,
-    /// Loads it, with the `workload.` settings.
+    /// Loads the workload with the `workload.` settings.
     pub load: Option<LoadFn>,
-    /// `--cycles`
+    /// Value of `--cycles`.
     pub cycles: Option<u64>,
     /// Measured figures and recorded traces of the references.
     pub references: References,
-    /// Where runs and generated traces are stored; runs are not stored when not given.
+    /// Folder of stored runs and generated traces; `None` stores no runs.
     pub cache: Option<PathBuf>,
-    /// Receives a line per finished run.
+    /// A function that receives a line per finished run.
     pub progress: Option<ProgressFn>,
 }
 
 impl Study {
-    /// Runs the study, after checking that it takes all that was asked.
+    /// Runs the study, after checking that it accepts all given options.
     ///
     /// # Errors
-    /// When an option is not taken or not valid, and whatever the study reports.
+    /// Fails if an option is not accepted or is invalid, or if the study fails.
     pub fn start(&self, request: &Request) -> Result<StudyOutput, StudyError> {
         self.check(request).map_err(StudyError::input)?;
         (self.run)(request)
@@ -128,7 +128,7 @@ impl Study {
             return Err(format!("study `{}` sets {key} itself; it does not take --set {key}=..", self.name).into());
         }
         if let Some((key, _)) = request.set.iter().find(|(key, _)| key.starts_with(MODEL) && !self.takes.contains(&StudyOption::Workload)) {
-            return Err(format!("study `{}` does not take --set {key}=..: the parameters of its models are its own", self.name).into());
+            return Err(format!("study `{}` does not take --set {key}=..: the study sets the parameters of its models", self.name).into());
         }
         let machine = request.machine.as_deref().unwrap_or(self.machine);
         if !machine.is_empty() && (request.machine.is_some() || !request.set.is_empty() || request.order.is_some()) {
@@ -146,7 +146,7 @@ impl Study {
 }
 
 impl Request {
-    /// The options that were given.
+    /// Returns the given options.
     fn given(&self) -> Vec<StudyOption> {
         let given = |option: &StudyOption| match option {
             StudyOption::Machine => self.machine.is_some(),
@@ -166,23 +166,23 @@ impl Request {
         StudyOption::ALL.into_iter().filter(given).collect()
     }
 
-    /// The settings of the machine.
+    /// Returns the settings of the machine.
     pub fn machine_settings(&self) -> Vec<(String, String)> {
         self.set.iter().filter(|(key, _)| !key.starts_with(MODEL)).cloned().collect()
     }
 
-    /// What runs the tasks of the study.
+    /// Returns an executor for the tasks of the study.
     pub fn lab(&self) -> Lab {
         let store = self.cache.as_ref().map(|cache| cache.join("studies"));
         Lab { store, progress: self.progress.clone(), ..Lab::default() }
     }
 
-    /// Whether a kernel is asked for.
-    pub fn wants(&self, kernel: &str) -> bool {
+    /// Returns true if the study includes a kernel.
+    pub fn includes(&self, kernel: &str) -> bool {
         self.only.as_ref().is_none_or(|only| kernel.contains(only.as_str()))
     }
 
-    /// The user's policy and warp order, which studies of kernels show as one more column.
+    /// Returns the user's policy and warp order, which studies of kernels show as an additional column.
     pub fn candidate(&self) -> Option<Candidate> {
         let Self { policy, order, .. } = self;
         (!policy.is_empty() || order.is_some()).then(|| Candidate { policies: policy.clone(), order: order.clone() })
@@ -198,13 +198,13 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// As columns name it.
+    /// Returns the name of the candidate in columns.
     pub fn name(&self) -> String {
         let order = self.order.iter().map(|order| format!("order {order}"));
         order.chain(self.policies.iter().cloned()).collect::<Vec<_>>().join(" + ")
     }
 
-    /// The job with the policies and the order.
+    /// Returns the job with the candidate's policies and order.
     pub fn apply(&self, job: &Job) -> Job {
         let mut job = job.clone();
         job.policies.extend(self.policies.iter().cloned());

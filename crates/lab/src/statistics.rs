@@ -1,22 +1,22 @@
 //! Statistics of comparisons: relative errors, means, the median, and the correlation of two series.
 
-/// `ours` against `theirs` as a relative error in percent, positive when ours is larger; `None` without a base.
+/// Returns the relative error of `ours` against `theirs` in percent, positive if ours is larger; `None` if `theirs` is 0.
 pub fn error_percent(ours: u64, theirs: u64) -> Option<f64> {
     (theirs != 0).then(|| (ours as f64 / theirs as f64 - 1.0) * 100.0)
 }
 
-/// How many percent `a` is above `b`.
+/// Returns by how many percent `a` exceeds `b`.
 pub fn percent_over(a: f64, b: f64) -> f64 {
     100.0 * (a / b - 1.0)
 }
 
-/// Arithmetic mean; `None` without values.
+/// Returns the arithmetic mean; `None` without values.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.into_iter().fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// Harmonic mean of positive values; `None` without values, or when one is not positive.
+/// Returns the harmonic mean of positive values; `None` without values, or if a value is not positive.
 pub fn harmonic_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0u32);
     for value in values {
@@ -29,17 +29,17 @@ pub fn harmonic_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| f64::from(count) / sum)
 }
 
-/// Mean of the magnitudes; `None` without values.
+/// Returns the mean of the absolute values; `None` without values.
 pub fn mean_magnitude(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().map(|value| value.abs()).sum::<f64>() / values.len() as f64)
 }
 
-/// Geometric mean of positive values; `None` without values.
+/// Returns the geometric mean of positive values; `None` without values.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp())
 }
 
-/// Median; `None` without values.
+/// Returns the median; `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -51,7 +51,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// Pearson's correlation of the logarithms, as cycles span orders of magnitude; `None` of fewer than two points.
+/// Returns Pearson's correlation of the logarithms, since cycles span orders of magnitude; `None` for fewer than two points.
 pub fn log_correlation(points: &[(f64, f64)]) -> Option<f64> {
     if points.len() < 2 {
         return None;
@@ -59,7 +59,7 @@ pub fn log_correlation(points: &[(f64, f64)]) -> Option<f64> {
     correlation(&points.iter().map(|(x, y)| (x.ln(), y.ln())).collect::<Vec<_>>())
 }
 
-/// Pearson's correlation; `None` of fewer than two points.
+/// Returns Pearson's correlation; `None` for fewer than two points.
 pub fn correlation(points: &[(f64, f64)]) -> Option<f64> {
     if points.len() < 2 {
         return None;
@@ -76,7 +76,8 @@ pub fn correlation(points: &[(f64, f64)]) -> Option<f64> {
     Some(xy / (xx * yy).sqrt())
 }
 
-/// Spearman's correlation: that of the ranks, where equal values share their mean rank; `None` of fewer than two points.
+/// Returns Spearman's correlation: the correlation of the ranks, where equal values share their mean rank; `None` for fewer than two
+/// points.
 pub fn rank_correlation(x: &[f64], y: &[f64]) -> Option<f64> {
     let rank = |of: &[f64], value: f64| {
         let (below, equal) = (of.iter().filter(|v| **v < value).count(), of.iter().filter(|v| **v == value).count());
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_count_and_distances_do_not() {
+    fn rank_correlation_ignores_distances() {
         assert_eq!(rank_correlation(&[1.0, 2.0, 3.0], &[10.0, 1000.0, 1001.0]), Some(1.0));
         assert_eq!(rank_correlation(&[1.0, 2.0, 3.0], &[5.0, 4.0, -1.0]), Some(-1.0));
         assert_eq!(rank_correlation(&[1.0, 1.0, 2.0, 2.0], &[1.0, 2.0, 3.0, 4.0]).map(|r| (r * 1e4).round()), Some(8944.0));

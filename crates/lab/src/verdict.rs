@@ -1,27 +1,27 @@
-//! Grades our figures by what is published, and summarises means over kernels in a way that shows what carries them.
+//! Grades our figures against published values, and summarises means over kernels with statistics that show which points dominate them.
 //!
-//! In: a [`Claim`] and ours, or the points that a headline is computed from. Out: rows of the
-//! comparison table. This is the only place that grades, and the only one that computes headlines.
+//! The inputs are a [`Claim`] and our value, or the points of a headline; the outputs are rows of the comparison table. No other module
+//! grades values or computes headlines.
 
 use super::output::StudyOutput;
 use super::published::{Claim, Value};
 use super::statistics::{mean, median};
 
-/// Whether ours agrees with what is published.
+/// Agreement of our value with the published value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Within the band, the bound or the direction.
+    /// Our value is within the band, the bound or the direction.
     Holds,
-    /// Outside.
+    /// Our value is outside of the band, the bound or the direction.
     Misses,
     /// The publication contradicts itself.
     Contradicted,
-    /// Ours has no value.
+    /// There is no value of ours.
     NotRun,
 }
 
 impl Verdict {
-    /// As tables show it.
+    /// Returns the name of the verdict in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -31,14 +31,14 @@ impl Verdict {
         }
     }
 
-    /// Holds or misses.
+    /// Returns `Holds` for true and `Misses` for false.
     pub fn of(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Misses }
     }
 }
 
 impl Claim {
-    /// The verdict on a number of ours. A direction is graded by its sign, the published one being positive.
+    /// Grades our number. A direction is graded by its sign; the published direction is positive.
     pub fn grade(&self, ours: Option<f64>) -> Verdict {
         let Some(ours) = ours.filter(|ours| ours.is_finite()) else { return Verdict::NotRun };
         Verdict::of(match *self {
@@ -49,7 +49,7 @@ impl Claim {
         })
     }
 
-    /// Kind of the claim, as tables show it.
+    /// Returns the kind of the claim in tables.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Number { .. } => "number",
@@ -59,7 +59,7 @@ impl Claim {
         }
     }
 
-    /// The published value.
+    /// Formats the published value.
     pub fn published(&self) -> String {
         match self {
             Self::Number { value, .. } => number(*value),
@@ -70,7 +70,7 @@ impl Claim {
         }
     }
 
-    /// The values of ours that hold.
+    /// Formats the range of our values that hold.
     pub fn band(&self) -> String {
         match self {
             Self::Number { low, high, .. } | Self::Range(low, high) => format!("{} to {}", number(*low), number(*high)),
@@ -81,56 +81,56 @@ impl Claim {
     }
 }
 
-/// A number with two decimals, without those that are zero.
+/// Formats a number with up to two decimals, without trailing zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').replace("-0", if value.abs() < 0.005 { "0" } else { "-0" })
 }
 
-/// How the runs of a point ended.
+/// Ends of a point's runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The workload ended.
     Whole,
-    /// The run was cut, and its figures are of the part that was simulated.
+    /// The run was cut, and its figures cover only the simulated part.
     Cut,
-    /// The run was cut, and the rest of the workload is extrapolated from it.
+    /// The run was cut, and the rest of the workload is extrapolated.
     Extrapolated,
 }
 
-/// How a headline is computed from its points.
+/// The computation of a headline from its points.
 pub struct Aggregate<'a, P> {
-    /// The figure of several points; of one point it is that point's value.
+    /// Computes the figure of several points; for a single point, returns its value.
     pub of: &'a dyn Fn(&[&P]) -> Option<f64>,
-    /// Whether a point's model was fitted to this figure.
+    /// Returns true if a point's model was fitted to this figure.
     pub fitted: &'a dyn Fn(&P) -> bool,
-    /// How a point's runs ended.
+    /// Returns the end of a point's runs.
     pub ended: &'a dyn Fn(&P) -> Ended,
-    /// What the trivial guess gives, with its name.
+    /// Name and value of the trivial guess.
     pub trivial: Option<(&'a str, f64)>,
 }
 
-/// A figure over several points, with what shows how far it can be trusted.
+/// A figure over several points, with statistics about its robustness.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Headline {
-    /// Over all points.
+    /// The figure over all points.
     pub all: Option<f64>,
-    /// Points.
+    /// Number of points.
     pub count: usize,
-    /// Over the points that are not fitted to it, and their number.
+    /// The figure over the points that are not fitted to it, and their number.
     pub unfitted: (Option<f64>, usize),
-    /// Without the two points whose removal lowers its magnitude most.
+    /// The figure without the two points whose removal lowers its magnitude most.
     pub without_two: Option<f64>,
     /// The median of the points.
     pub median: Option<f64>,
-    /// The trivial guess.
+    /// The trivial guess, formatted.
     pub trivial: String,
-    /// Points whose runs were cut, and points that are extrapolated.
+    /// Number of points whose runs were cut, and number of extrapolated points.
     pub marked: (usize, usize),
 }
 
 impl Headline {
-    /// Computes everything from the points.
+    /// Computes the headline from the points.
     pub fn new<P>(points: &[&P], by: &Aggregate<'_, P>) -> Self {
         let all = (by.of)(points);
         let unfitted: Vec<&P> = points.iter().copied().filter(|point| !(by.fitted)(point)).collect();
@@ -155,7 +155,7 @@ impl Headline {
         }
     }
 
-    /// How the runs ended, in words.
+    /// Describes the ends of the runs.
     fn runs(&self) -> String {
         let (cut, extrapolated) = self.marked;
         let part = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
@@ -164,14 +164,14 @@ impl Headline {
     }
 }
 
-/// The headline of a mean magnitude of errors, none of which is fitted or cut; `trivial` is what a guess gives, with its name.
+/// Returns the headline of the mean absolute error, where no error is fitted or cut; `trivial` is the name and value of a trivial guess.
 pub fn of_magnitudes(errors: &[f64], trivial: Option<(&str, f64)>) -> Headline {
     let points: Vec<&f64> = errors.iter().collect();
     let mean = |points: &[&f64]| mean(points.iter().map(|error| error.abs()));
     Headline::new(&points, &Aggregate { of: &mean, fitted: &|_| false, ended: &|_| Ended::Whole, trivial })
 }
 
-/// Columns of the comparison.
+/// Columns of the comparison table.
 const COLUMNS: [&str; 12] = [
     "figure",
     "ours",
@@ -192,7 +192,7 @@ fn cell(value: Option<f64>) -> String {
 }
 
 impl StudyOutput {
-    /// Counts a verdict for the summary; what was not run or contradicts itself is not graded.
+    /// Counts a verdict for the summary; `NotRun` and `Contradicted` are not graded.
     pub fn count_verdict(&mut self, verdict: Verdict) {
         if matches!(verdict, Verdict::Holds | Verdict::Misses) {
             self.count_graded(verdict == Verdict::Holds);
@@ -215,21 +215,21 @@ impl StudyOutput {
         verdict
     }
 
-    /// Adds a graded number that is no headline, such as one of a single kernel, and how its run ended.
+    /// Adds a graded number that is no headline, such as the value of a single kernel, and the end of its run.
     pub fn graded_number<S>(&mut self, value: &Value<S>, ours: Option<f64>, remark: &str) -> Verdict {
         let verdict = value.claim.grade(ours);
         self.graded_row(value, format!("{}{remark}", cell(ours)), verdict, None);
         verdict
     }
 
-    /// Adds a graded direction; `agrees` is `None` where nothing was run that shows it.
+    /// Adds a graded direction; `agrees` is `None` if no run shows the direction.
     pub fn graded_direction<S>(&mut self, value: &Value<S>, ours: String, agrees: Option<bool>) -> Verdict {
         let verdict = agrees.map_or(Verdict::NotRun, Verdict::of);
         self.graded_row(value, ours, verdict, None);
         verdict
     }
 
-    /// Adds a headline that is compared with nothing.
+    /// Adds a headline without a published value.
     pub fn headline(&mut self, figure: &str, headline: &Headline) {
         let ours = format!("{} ({})", cell(headline.all), headline.count);
         let cells = [figure.to_owned(), ours].into_iter().chain((0..5).map(|_| "-".to_owned()));
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_graded_by_its_band_and_a_bound_by_its_side() {
+    fn numbers_are_graded_by_bands_and_bounds_by_their_side() {
         let number = Claim::Number { value: 4.95, low: 2.5, high: 7.4 };
         assert_eq!([Some(3.0), Some(0.1), Some(9.0)].map(|ours| number.grade(ours)), [Verdict::Holds, Verdict::Misses, Verdict::Misses]);
         assert_eq!([97.9, 98.0].map(|ours| Claim::AtLeast(98.0).grade(Some(ours))), [Verdict::Misses, Verdict::Holds]);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_headline_shows_what_carries_it() {
+    fn a_headline_shows_its_dominant_points() {
         let values = [1.0, 2.0, 3.0, 20.0, 30.0];
         let points: Vec<&f64> = values.iter().collect();
         let by = Aggregate {

@@ -1,26 +1,27 @@
-//! The arbiter between the slices of a partition and its DRAM channel: which slice sends, the queue slots that they share, the fixed delay before the
-//! channel, and the edges of the DRAM clock with work.
+//! The arbiter between the slices of a partition and its DRAM channel: the slice that sends, the shared queue slots, the fixed delay before
+//! the channel, and the edges of the DRAM clock with work.
 //!
-//! In: requests of slices. Out: replies to the slices. The code per edge is compiled for each kind of channel. The order within an edge is that of GPGPU-Sim's `memory_partition_unit::dram_cycle`.
+//! Input: requests of slices. Output: replies to the slices. The code per edge is compiled for each kind of channel. The order within an
+//! edge follows GPGPU-Sim's `memory_partition_unit::dram_cycle`.
 
 use warpshard_base::{ClockDomain, Crossing, Cycle, Ring};
 
 use super::cache::DownKind;
-use super::dram::{Clocked, Owner, Request, RequestKind, Worked};
-use super::llc::FromDram;
+use super::dram::{Clocked, CycleEvents, Owner, Request, RequestKind};
+use super::llc::DramReply;
 use super::slices::Slices;
 
-/// The request slots of DRAM that slices share: one reserved for each, the others first come, first served.
+/// The DRAM request slots that slices share: one is reserved per slice, the others are first come, first served.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Places {
-    /// The slices that use their own.
+pub(super) struct DramSlots {
+    /// The slices that use their reserved slot.
     private: u64,
     shared: u32,
     limit: u32,
 }
 
-impl Places {
-    /// So many to share, all of them free.
+impl DramSlots {
+    /// Returns `limit` shared slots, all free.
     pub(super) fn new(limit: u32) -> Self {
         Self { private: 0, shared: 0, limit }
     }
@@ -42,38 +43,38 @@ impl Places {
     }
 
     #[inline]
-    fn give_back(&mut self, slice: usize) {
+    fn release(&mut self, slice: usize) {
         let own = self.uses_own(slice);
         self.private &= !(u64::from(own) << slice);
         self.shared -= u32::from(!own);
     }
 }
 
-/// The way of a partition's slices to its channel.
+/// The path from a partition's slices to its channel.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct DramArbiter {
-    /// LLC cycles in DRAM edges, DRAM edges in LLC cycles.
+    /// Conversions from LLC cycles to DRAM edges and from DRAM edges to LLC cycles.
     pub(super) llc_to_dram: Crossing,
     dram_to_llc: Crossing,
     dram_latency: u64,
-    /// The first DRAM edge that was neither worked through nor known to be past when slices were looked at last.
+    /// The first DRAM edge that was neither simulated nor known to be past when the slices were last examined.
     pub(super) edge: Cycle,
-    /// The first edge from then on in which the channel itself has work; the next one where an answer leaves in that anyway.
+    /// The first edge from `edge` on in which the channel has work; the next edge if a reply leaves there anyway.
     channel_event: Cycle,
-    /// The first edge from then on in which anything happens, and the LLC cycle before which it is worked through.
+    /// The first edge from `edge` on with work, and the LLC cycle before which it is simulated.
     pub(super) next_edge: Cycle,
     pub(super) dram_due: Cycle,
-    /// Requests in the fixed delay in front of the channel, with the LLC cycle before whose edges they may not enter.
+    /// Requests in the fixed delay in front of the channel. Each may not enter before the edges of its LLC cycle.
     pub(super) delayed: Ring<(Cycle, Request)>,
-    places: Places,
+    dram_slots: DramSlots,
     last_sender: usize,
-    /// Since which edge a request finds the channel full.
+    /// The edge since which a request finds the channel full.
     pub(super) full_since: Option<Cycle>,
 }
 
 impl DramArbiter {
-    /// That of so many idle slices, at cycle 0; the clocks are those of LLC and DRAM.
-    pub(super) fn new((llc, dram): (ClockDomain, ClockDomain), dram_latency: u64, places: Places, slices: usize) -> Self {
+    /// Returns the arbiter of idle slices, at cycle 0; the clocks are those of LLC and DRAM.
+    pub(super) fn new((llc, dram): (ClockDomain, ClockDomain), dram_latency: u64, dram_slots: DramSlots, slices: usize) -> Self {
         Self {
             llc_to_dram: Crossing::new(llc, dram),
             dram_to_llc: Crossing::new(dram, llc),
@@ -84,20 +85,20 @@ impl DramArbiter {
             next_edge: Cycle::NEVER,
             dram_due: Cycle::NEVER,
             delayed: Ring::new(16),
-            places,
+            dram_slots,
             full_since: None,
         }
     }
 
-    /// Finds the next edge in which anything happens.
+    /// Finds the next edge with work.
     #[inline]
     pub(super) fn look_for_edge<C: Clocked>(&mut self, slices: &Slices, channel: &C) {
         self.next_edge = self.find_edge(slices, channel);
         self.dram_due = self.dram_to_llc.first_at_or_after(self.next_edge);
     }
 
-    /// The first DRAM edge not worked through in which anything would happen.
-    // In place, at the end of every edge.
+    /// Returns the first DRAM edge with work that is not yet simulated.
+    // This function is inlined at the end of every edge.
     #[inline(always)]
     fn find_edge<C: Clocked>(&self, slices: &Slices, channel: &C) -> Cycle {
         if self.channel_event <= self.edge || answer_leaves(slices, channel) || channel.return_full() {
@@ -119,30 +120,30 @@ impl DramArbiter {
     #[inline]
     fn can_send(&self, slices: &Slices, slice: usize) -> bool {
         let from = &slices.ports[slice].slice;
-        from.has_to_dram() & self.places.has(slice) & !from.from_dram_full()
+        from.has_to_dram() & self.dram_slots.has(slice) & !from.from_dram_full()
     }
 
-    /// Works through a DRAM edge and finds the next one.
-    // Called from one place for each kind of channel, for every edge in which anything happens.
+    /// Simulates a DRAM edge and finds the next one.
+    // This function is called from one place per kind of channel, for every edge with work.
     pub(super) fn dram_cycle<C: Clocked>(&mut self, slices: &mut Slices, channel: &mut C, edge: Cycle) {
-        debug_assert_eq!(self.dram_to_llc.first_at_or_after(edge), slices.now, "{}: {edge} is worked through late", slices.id);
+        debug_assert_eq!(self.dram_to_llc.first_at_or_after(edge), slices.now, "{}: {edge} is simulated late", slices.id);
         if let Some(request) = channel.returned() {
             let (addr, sectors, number) = (request.addr, request.sectors(), request.slice);
             let side = &mut slices.ports[usize::from(number)];
             if !side.slice.from_dram_full() {
                 side.slice.push_from_dram(match request.kind() {
-                    RequestKind::Read { entry } => FromDram::Data { entry, addr, sectors },
-                    RequestKind::Write { number } | RequestKind::WriteBack { number } => FromDram::Written { number },
+                    RequestKind::Read { entry } => DramReply::Data { entry, addr, sectors },
+                    RequestKind::Write { number } | RequestKind::WriteBack { number } => DramReply::Written { number },
                 });
                 side.due = slices.now;
                 slices.due = slices.now;
                 channel.drop_returned();
-                self.places.give_back(usize::from(number));
+                self.dram_slots.release(usize::from(number));
             }
         }
-        let Worked { written_back, moving, read } = channel.cycle(edge);
+        let CycleEvents { written_back, moving, read } = channel.cycle(edge);
         if let Some(Owner { slice, .. }) = written_back {
-            self.places.give_back(usize::from(slice));
+            self.dram_slots.release(usize::from(slice));
         }
         if let Some(Owner { slice, kind: RequestKind::Read { entry } }) = moving {
             slices.slice(slice).expect_entry(entry);
@@ -159,8 +160,8 @@ impl DramArbiter {
         self.look_for_edge(slices, channel);
     }
 
-    /// One slice sends its oldest request, round robin from the one after the last sender.
-    // Called from one place, for every edge, as `enter_channel`.
+    /// Sends the oldest request of one slice, round robin from the slice after the last sender.
+    // This function, like `enter_channel`, is called from one place, for every edge.
     #[inline(always)]
     fn send_to_dram(&mut self, slices: &mut Slices, edge: Cycle) {
         let count = slices.ports.len();
@@ -197,19 +198,19 @@ impl DramArbiter {
             part: down.part,
             ..Request::default()
         };
-        self.places.take(i);
+        self.dram_slots.take(i);
         self.last_sender = i;
-        // The delay is counted in LLC cycles from the first one that is not before this edge, which is the present.
+        // The delay is counted from the first LLC cycle that is not before this edge, which is the present one.
         self.delayed.append((slices.now.after(self.dram_latency), request.with_kind(kind)));
     }
 
-    /// The first DRAM edge that is worked through in an LLC cycle or later.
+    /// Returns the first DRAM edge that is simulated in this LLC cycle or later.
     #[inline]
     fn first_edge(&self, cycle: Cycle) -> Cycle {
         cycle.0.checked_sub(1).map_or(Cycle(0), |before| self.llc_to_dram.last_at_or_before(Cycle(before)).next())
     }
 
-    /// The oldest delayed request enters the channel, or is noted to find it full.
+    /// Moves the oldest delayed request into the channel, or records that the channel is full.
     #[inline(always)]
     fn enter_channel<C: Clocked>(&mut self, now: Cycle, channel: &mut C, edge: Cycle) {
         let Some((_, request)) = self.delayed.front().filter(|(at, _)| *at <= now) else { return };
@@ -226,7 +227,7 @@ impl DramArbiter {
     }
 }
 
-/// Whether an answer of the channel is ready and its slice takes it.
+/// Returns true if a reply of the channel is ready and its slice accepts it.
 #[inline]
 fn answer_leaves<C: Clocked>(slices: &Slices, channel: &C) -> bool {
     channel.returned().is_some_and(|request| !slices.slice(request.slice).from_dram_full())

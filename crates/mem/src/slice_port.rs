@@ -1,53 +1,53 @@
-//! A slice with its coalescer, where the machine has one, and its network ports: credits for its replies, credits for its requests, and the next
-//! cycle with work.
+//! A slice with its optional coalescer and its network ports: credits for its replies, credits for its requests, and the next cycle with
+//! work.
 //!
-//! In: what [`Slice::cycle`] says it did, and credits. Out: answers and credits on their links. Invariant: before [`SlicePort::due`]
-//! neither the slice nor its answers do more than wait, and that is counted up to and without [`SlicePort::counted`].
+//! Input: the results of [`Slice::cycle`], and credits. Output: replies and credits on their links. Invariant: before [`SlicePort::due`]
+//! the slice and its replies only wait, and waiting is counted up to, but not including, [`SlicePort::counted`].
 
 use warpshard_base::{Cycle, LinkId};
 use warpshard_protocol::{CreditReceiver, CreditSender, LocalMap, MemPacket, Outbox, Payload};
 
-use super::llc::{Acted, Coalescer, Sets, Slice, Taken};
+use super::llc::{Coalescer, CoalescerOutcome, Sets, Slice, SliceProgress};
 use super::ports::PartitionPorts;
 
-/// What the slices of a partition have in common and nothing changes.
+/// Constant parameters that all slices of a partition share.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Common {
+pub(super) struct SliceParameters {
     #[state(fixed)]
     pub(super) local: LocalMap,
     pub(super) sets: Sets,
     pub(super) ports: PartitionPorts,
-    /// Requests that a slice's own queue holds.
+    /// Requests that the input queue of a slice holds.
     pub(super) in_queue: usize,
 }
 
-/// A slice and the network's side of it.
+/// A slice and its ports at the networks.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct SlicePort {
     pub(super) slice: Slice,
-    /// What stands in front of it, where the machine has one.
+    /// The coalescer in front of the slice, if the machine has one.
     pub(super) coalescer: Option<Box<Coalescer>>,
-    /// Places for answers at the reply subnet; collected only when fewer than two are left.
+    /// Credits for replies at the reply subnet; collected only if fewer than two are left.
     pub(super) answers: CreditSender,
-    /// Places of the arrival queue, which requests leave.
+    /// Slots of the arrival queue that requests have left.
     returns: CreditReceiver,
-    /// The first cycle in which the slice or its answers may do more than wait.
+    /// The first cycle in which the slice or its replies may have work other than waiting.
     pub(super) due: Cycle,
-    /// Up to which cycle the slice's waiting is counted.
+    /// The cycle up to which the slice's waiting is counted.
     counted: Cycle,
-    /// Whether an answer waits for credits.
-    stands: bool,
-    /// Since which cycle a packet waits in the network's ejection, behind the partition's own queue; never where none does.
+    /// True if a reply waits for credits.
+    stalled: bool,
+    /// The cycle since which a packet waits in the network's ejection queue, behind the partition's own queue; `NEVER` if none waits.
     pub(super) blocked: Cycle,
 }
 
 impl SlicePort {
-    /// An idle slice, and what is in front of it, between these two ends of its links.
+    /// Returns an idle slice with its optional coalescer, between the two ends of its links.
     pub(super) fn new(slice: Slice, coalescer: Option<Box<Coalescer>>, answers: CreditSender, returns: CreditReceiver) -> Self {
-        Self { slice, coalescer, answers, returns, due: Cycle::NEVER, counted: Cycle(0), stands: false, blocked: Cycle::NEVER }
+        Self { slice, coalescer, answers, returns, due: Cycle::NEVER, counted: Cycle(0), stalled: false, blocked: Cycle::NEVER }
     }
 
-    /// Counts the slice's waiting up to and without `until`; what it waits for has not changed since the last time.
+    /// Counts the slice's waiting up to, but not including, `until`; the reason for waiting has not changed since the last call.
     #[inline]
     pub(super) fn catch_up(&mut self, until: Cycle) {
         if self.counted < until {
@@ -56,24 +56,25 @@ impl SlicePort {
         }
     }
 
-    /// One cycle of slice number `i` and its side of the network. Returns whether the DRAM side may have more to do.
-    // Called from one place, for every slice that has something to do.
+    /// Simulates one cycle of slice number `i` and its network ports. Returns true if the DRAM side may have more work.
+    // This function is called from one place, for every slice with work.
     #[inline(always)]
-    pub(super) fn cycle(&mut self, i: u16, now: Cycle, common: &Common, standing: &mut u32, out: &mut Outbox) -> bool {
+    pub(super) fn cycle(&mut self, i: u16, now: Cycle, common: &SliceParameters, stalled_ports: &mut u32, out: &mut Outbox) -> bool {
         self.catch_up(now);
         if self.coalescer.is_some() {
             self.coalesce(now, common, out);
         }
         let slice = &mut self.slice;
-        let Acted { freed, dram } = slice.cycle(now, &common.local);
+        let SliceProgress { freed, dram } = slice.cycle(now, &common.local);
         if freed {
             self.blocked = slice.blocked_from(common.in_queue, now);
-            // Whether it waits is asked for when one more has left.
+            // The wait of a request is checked when one more request has left.
             slice.prefetch_behind(common.in_queue + 1);
             self.returns.release(now, out);
         }
         let width = slice.read_sectors();
-        // With more than leave in a cycle, further credits do not matter yet, and a branch on their arrival would be unpredictable.
+        // With more credits than replies that leave in a cycle, further credits do not matter yet, and a branch on their arrival would be
+        // unpredictable.
         if self.answers.available() <= width {
             self.answers.collect(now);
         }
@@ -82,7 +83,7 @@ impl SlicePort {
         let mut hand_on = |packet: &MemPacket| {
             out.send_with(reply_out, now, || Payload::Mem(*packet));
             if let Some(coalescer) = coalescer {
-                coalescer.answer(packet);
+                coalescer.copy_reply(packet);
             }
         };
         for _ in 0..width {
@@ -94,10 +95,10 @@ impl SlicePort {
         if self.coalescer.is_some() {
             self.send_copies(now, reply_out, out);
         }
-        let stands = !self.answers.can_send() && self.has_out();
-        if stands != self.stands {
-            self.stands = stands;
-            *standing = if stands { *standing + 1 } else { *standing - 1 };
+        let stalled = !self.answers.can_send() && self.has_out();
+        if stalled != self.stalled {
+            self.stalled = stalled;
+            *stalled_ports = if stalled { *stalled_ports + 1 } else { *stalled_ports - 1 };
         }
         let next = now.next();
         self.counted = next;
@@ -105,24 +106,24 @@ impl SlicePort {
         dram
     }
 
-    /// The coalescer takes a request.
+    /// Moves a request into the coalescer.
     #[cold]
     #[inline(never)]
-    fn coalesce(&mut self, now: Cycle, common: &Common, out: &mut Outbox) {
+    fn coalesce(&mut self, now: Cycle, common: &SliceParameters, out: &mut Outbox) {
         let Some(coalescer) = &mut self.coalescer else { return };
         match coalescer.take(now) {
-            Some(Taken::GoesOn(packet)) => {
+            Some(CoalescerOutcome::Forwarded(packet)) => {
                 let at = now.after(coalescer.latency());
                 if self.slice.arrive(at, &packet, &common.sets) == common.in_queue {
                     self.blocked = at;
                 }
             }
-            Some(Taken::Joined) => self.returns.release(now, out),
+            Some(CoalescerOutcome::Joined) => self.returns.release(now, out),
             None => {}
         }
     }
 
-    /// Copies of answers leave, as many in a cycle as share a read, with the answer itself.
+    /// Sends copies of replies, as many per cycle as share a read, together with the original reply.
     #[cold]
     #[inline(never)]
     fn send_copies(&mut self, now: Cycle, reply_out: LinkId, out: &mut Outbox) {
@@ -138,13 +139,13 @@ impl SlicePort {
         }
     }
 
-    /// Whether an answer or a copy of one waits for the network.
+    /// Returns true if a reply or a copy of one waits for the network.
     #[inline]
     pub(super) fn has_out(&self) -> bool {
         self.slice.has_out() || self.coalescer.as_ref().is_some_and(|coalescer| coalescer.has_copies())
     }
 
-    /// From which cycle on, `from` or later, there is something to do.
+    /// Returns the first cycle at or after `from` with work.
     #[inline]
     fn due_from(&self, from: Cycle) -> Cycle {
         let arrival = self.coalescer.as_ref().map_or(Cycle::NEVER, |coalescer| coalescer.next_event().max(from));

@@ -1,75 +1,76 @@
-//! Warming of the slices of a partition by copies from the host.
+//! Cache warming of the slices of a partition by copies from the host.
 //!
-//! In the reference (`gpgpu_sim::perf_memcpy_to_gpu`) a copy enters its sectors, in ascending order, into the tags of their
-//! slices in zero time. It stores their addresses in 32 bits, so that data above 4 GiB never hits; hardware has no such
-//! limit. Warming takes no time and counts nothing.
+//! In GPGPU-Sim (`gpgpu_sim::perf_memcpy_to_gpu`) a copy inserts its sectors, in ascending order, into the tags of their slices in zero
+//! time. It stores their addresses in 32 bits, so that data above 4 GiB never hits; hardware has no such limit. Warming takes no time and
+//! changes no counters.
 //!
-//! The time of the walk over the sectors depends on the size of the caches, not on that of the copy. Once all lines that a set can evict were
-//! used in the present cycle, each further miss replaces the line that the one before it placed. Of a stretch without lines
-//! that the caches hold, only the last miss of each set matters, and the walk skips to where these begin.
-//! That is so with LRU. With another replacement, of a copy that is many times as large as the caches only the end enters.
+//! The time of the walk over the sectors depends on the size of the caches, not on the size of the copy. Once all evictable lines of a set
+//! were used in the present cycle, each further miss replaces the line that the previous miss inserted. In a stretch without lines that the
+//! caches hold, only the last miss of each set matters, and the walk skips to the start of these misses. This holds for LRU. With another
+//! replacement policy, only the end of a copy that is many times larger than the caches is inserted.
 
 use warpshard_base::{Addr, Cycle, LINE_BYTES, SECTOR_BYTES, SectorMask};
 use warpshard_config::machine::MemcpyWarms;
-use warpshard_protocol::{AddressMap, NearSlices, Warm};
+use warpshard_protocol::{AddressMap, HostCopy, SliceLookup};
 
 use super::slice_port::SlicePort;
 
 /// Sectors of the 32-bit address space.
-const WRAP: u64 = (1 << 32) / SECTOR_BYTES;
+const SECTORS_PER_4_GIB: u64 = (1 << 32) / SECTOR_BYTES;
 /// Sectors of the widest line.
-const LINE: u64 = 2 * LINE_BYTES / SECTOR_BYTES;
-/// How often the stretch that the caches hold is doubled in search of the last miss of each set.
-const DOUBLINGS: u32 = 8;
+const WIDEST_LINE_SECTORS: u64 = 2 * LINE_BYTES / SECTOR_BYTES;
+/// The largest number of times that the stretch which fills the caches is doubled in the search for the last miss of each set.
+const MAX_DOUBLINGS: u32 = 8;
 
-/// Puts what `copy` leaves in the slices of `slice_ports`, those of one partition in their order, there at `now`.
-pub(super) fn warm(slice_ports: &mut [SlicePort], map: &AddressMap, copy: Warm, how: MemcpyWarms, now: Cycle) {
+/// Inserts the lines of `copy` at cycle `now` into `slice_ports`, the slices of one partition in order.
+pub(super) fn warm(slice_ports: &mut [SlicePort], map: &AddressMap, copy: HostCopy, how: MemcpyWarms, now: Cycle) {
     let Some((first, end)) = sectors_of(copy, how) else { return };
     let Some(mut walk) = Walk::new(slice_ports, map, how, now) else { return };
     if how == MemcpyWarms::Full {
-        walk.fast(first, end);
+        walk.walk_fast(first, end);
         return;
     }
-    // Addresses start again at 0 every 4 GiB. After two passes over all of them, a third changes nothing.
+    // Addresses restart at 0 every 4 GiB. After two passes over all of them, a third changes nothing.
     let mut sector = first;
     let mut whole = 0;
     while sector < end {
-        let next = (sector / WRAP + 1) * WRAP;
-        whole = if sector.is_multiple_of(WRAP) && next <= end { whole + 1 } else { 0 };
-        walk.fast(sector, next.min(end));
-        sector = if whole == 3 { end - end % WRAP } else { next };
+        let next = (sector / SECTORS_PER_4_GIB + 1) * SECTORS_PER_4_GIB;
+        whole = if sector.is_multiple_of(SECTORS_PER_4_GIB) && next <= end { whole + 1 } else { 0 };
+        walk.walk_fast(sector, next.min(end));
+        sector = if whole == 3 { end - end % SECTORS_PER_4_GIB } else { next };
     }
 }
 
-/// The numbers of the first sector of a copy and of the one after its last, unless it leaves nothing.
-fn sectors_of(copy: Warm, how: MemcpyWarms) -> Option<(u64, u64)> {
+/// Returns the numbers of the first sector of a copy and of the sector after its last one; `None` if the copy inserts nothing.
+fn sectors_of(copy: HostCopy, how: MemcpyWarms) -> Option<(u64, u64)> {
     let first = copy.addr.0 / SECTOR_BYTES;
     let count = match how {
         MemcpyWarms::Off => return None,
-        // The reference steps by sectors from the first byte, so that it may miss the last sector of an unaligned copy.
+        // GPGPU-Sim steps by sectors from the first byte, so it may omit the last sector of an unaligned copy.
         MemcpyWarms::Low32 => copy.bytes.div_ceil(SECTOR_BYTES),
         MemcpyWarms::Full => copy.addr.0.saturating_add(copy.bytes.checked_sub(1)?) / SECTOR_BYTES - first + 1,
     };
     (count > 0).then(|| (first, first.saturating_add(count)))
 }
 
-/// Some sectors of one line: the index of their slice in the partition, their address, and which of the line's they are.
+/// Some sectors of one line: the index of their slice in the partition, their address, and their mask.
 type Piece = (usize, Addr, SectorMask);
 
-/// A walk over the sectors of a copy, as one partition sees it.
+/// A walk over the sectors of a copy, from the view of one partition.
 struct Walk<'a> {
     slice_ports: &'a mut [SlicePort],
     map: &'a AddressMap,
-    owners: NearSlices,
-    /// The first slice of the partition and the one after the last.
+    owners: SliceLookup,
+    /// The first slice of the partition and the slice after the last one.
     slices: (u16, u16),
     low32: bool,
     now: Cycle,
-    /// Bytes that certainly go into one line together.
+    /// Bytes that always belong to the same line.
     unit: u64,
-    /// Sectors of the chip in which every set of the partition is usually found twice.
+    /// Sectors of the chip in which every set of the partition usually occurs twice.
     span: u64,
-    /// The most sectors that are walked over without LRU, at the end of a copy: each set is found eight times as often as it has ways.
+    /// The largest number of sectors that are walked without LRU, at the end of a copy: each set occurs eight times as often as it has
+    /// ways.
     last: u64,
 }
 
@@ -78,14 +79,14 @@ impl<'a> Walk<'a> {
         let first = slice_ports.first()?.slice.id().0;
         let slices = (first, first + u16::try_from(slice_ports.len()).ok()?);
         let chip = u64::from(map.partitions) * u64::from(map.slices_per_partition);
-        let span = 2 * chip * u64::from(slice_ports[0].slice.cache().tags().sets()) * LINE;
+        let span = 2 * chip * u64::from(slice_ports[0].slice.cache().tags().sets()) * WIDEST_LINE_SECTORS;
         let unit = (1u64 << map.slice_bit()).clamp(SECTOR_BYTES, LINE_BYTES);
         let tags = slice_ports[0].slice.cache().tags();
         let last = 4 * span * u64::from(tags.line_count() / tags.sets());
         Some(Self {
             slice_ports,
             map,
-            owners: NearSlices::new(map.clone()),
+            owners: SliceLookup::new(map.clone()),
             slices,
             low32: how == MemcpyWarms::Low32,
             now,
@@ -95,56 +96,59 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Walks from sector number `first` to `end`, which do not lie on both sides of a multiple of 4 GiB where addresses have 32
-    /// bits, and leaves what [`Walk::plain`] would leave.
-    fn fast(&mut self, first: u64, end: u64) {
+    /// Walks from sector number `first` to `end` and leaves the same lines as [`Walk::walk_all`]. With addresses of 32 bits, the range must
+    /// not cross a multiple of 4 GiB.
+    fn walk_fast(&mut self, first: u64, end: u64) {
         if end - first <= 4 * self.span {
-            self.plain(first, end);
+            self.walk_all(first, end);
             return;
         }
         if !self.slice_ports.iter().all(|side| side.slice.cache().tags().is_lru()) {
-            self.plain(first.max(end.saturating_sub(self.last) / LINE * LINE), end);
+            self.walk_all(first.max(end.saturating_sub(self.last) / WIDEST_LINE_SECTORS * WIDEST_LINE_SECTORS), end);
             return;
         }
-        let held = self.held(first);
+        let held = self.resident_sectors(first);
         let mut sector = first;
         while sector < end {
-            let next = (sector.saturating_add(self.span) / LINE * LINE).min(end);
-            self.plain(sector, next);
+            let next = (sector.saturating_add(self.span) / WIDEST_LINE_SECTORS * WIDEST_LINE_SECTORS).min(end);
+            self.walk_all(sector, next);
             sector = next;
             let stretch = held.partition_point(|line| *line < sector);
             let stop = held.get(stretch).copied().unwrap_or(end).min(end);
             if stop - sector > 2 * self.span
-                && self.slice_ports.iter().all(|side| side.slice.cache().tags().only_turns_over(self.now.0))
+                && self.slice_ports.iter().all(|side| side.slice.cache().tags().replaces_only_new_lines(self.now.0))
                 && let Some(last) = self.last_misses(sector, stop)
             {
-                // The line at which the stretch ends may free another than the one replaced so far.
-                sector = stop.saturating_add(LINE).min(end);
-                self.plain(last, sector);
+                // The line at the end of the stretch may evict another line than the one replaced so far.
+                sector = stop.saturating_add(WIDEST_LINE_SECTORS).min(end);
+                self.walk_all(last, sector);
             }
         }
     }
 
-    /// The first sectors of the lines that the slices hold now, and that come after sector number `first`, in ascending order.
-    fn held(&self, first: u64) -> Vec<u64> {
-        let above = if self.low32 { first / WRAP * WRAP } else { 0 };
+    /// Returns the first sectors, ascending, of the present lines of the slices that come after sector number `first`.
+    fn resident_sectors(&self, first: u64) -> Vec<u64> {
+        let above = if self.low32 { first / SECTORS_PER_4_GIB * SECTORS_PER_4_GIB } else { 0 };
         let lines = self.slice_ports.iter().flat_map(|side| side.slice.cache().tags().lines());
-        let mut held: Vec<u64> = lines.map(|addr| above + addr.0 / SECTOR_BYTES / LINE * LINE).filter(|line| *line >= first).collect();
+        let mut held: Vec<u64> = lines
+            .map(|addr| above + addr.0 / SECTOR_BYTES / WIDEST_LINE_SECTORS * WIDEST_LINE_SECTORS)
+            .filter(|line| *line >= first)
+            .collect();
         held.sort_unstable();
         held.dedup();
         held
     }
 
-    /// A sector between `first` and `stop` from which on every set of the partition is found once at least; `None` where the walk
-    /// may as well go there step by step.
+    /// Returns a sector between `first` and `stop` from which on every set of the partition occurs at least once; `None` if a walk step by
+    /// step is as fast.
     fn last_misses(&mut self, first: u64, stop: u64) -> Option<u64> {
         let mut span = self.span;
-        for _ in 0..DOUBLINGS {
-            let from = (stop.checked_sub(span)?) / LINE * LINE;
+        for _ in 0..MAX_DOUBLINGS {
+            let from = (stop.checked_sub(span)?) / WIDEST_LINE_SECTORS * WIDEST_LINE_SECTORS;
             if from <= first {
                 return None;
             }
-            if self.finds_every_set(from, stop) {
+            if self.covers_every_set(from, stop) {
                 return Some(from);
             }
             span *= 2;
@@ -152,7 +156,7 @@ impl<'a> Walk<'a> {
         None
     }
 
-    fn finds_every_set(&mut self, mut sector: u64, end: u64) -> bool {
+    fn covers_every_set(&mut self, mut sector: u64, end: u64) -> bool {
         let sets = self.slice_ports[0].slice.cache().tags().sets() as usize;
         let mut found = vec![false; sets * self.slice_ports.len()];
         let mut missing = found.len();
@@ -168,7 +172,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks from sector number `sector` to `end`, step by step.
-    fn plain(&mut self, mut sector: u64, end: u64) {
+    fn walk_all(&mut self, mut sector: u64, end: u64) {
         while sector < end {
             let (next, piece) = self.piece(sector, end);
             if let Some((slice, addr, sectors)) = piece {
@@ -178,7 +182,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What lies at a sector, unless it is another partition's, and the next sector to look at.
+    /// Returns the sectors of one line at a sector, unless they belong to another partition, and the next sector to examine.
     fn piece(&mut self, sector: u64, end: u64) -> (u64, Option<Piece>) {
         let full = sector.wrapping_mul(SECTOR_BYTES);
         let addr = Addr(if self.low32 { full & u64::from(u32::MAX) } else { full });
@@ -187,7 +191,7 @@ impl<'a> Walk<'a> {
         if !(first..behind).contains(&slice) {
             return (sector + self.owners.bytes_to(addr, first..behind) / SECTOR_BYTES, None);
         }
-        // The sectors of one line go into it together.
+        // The sectors of one line are inserted together.
         let last = (sector + (self.unit - addr.0 % self.unit) / SECTOR_BYTES).min(end);
         let index = addr.0 % LINE_BYTES / SECTOR_BYTES;
         let sectors = SectorMask((((1u32 << (last - sector)) - 1) << index) as u8);
@@ -215,16 +219,16 @@ mod tests {
         from_grid: LinkId(40),
     };
 
-    /// Whatever the slices of a machine's first partition hold.
+    /// Returns the content of the slices of a machine's first partition.
     fn state(slice_ports: &[SlicePort]) -> String {
         slice_ports.iter().map(|side| format!("{:?}\n", side.slice.cache().tags())).collect()
     }
 
-    fn walk(slice_ports: &mut [SlicePort], map: &AddressMap, copy: Warm, how: MemcpyWarms, now: Cycle, fast: bool) {
+    fn walk(slice_ports: &mut [SlicePort], map: &AddressMap, copy: HostCopy, how: MemcpyWarms, now: Cycle, fast: bool) {
         if fast {
             warm(slice_ports, map, copy, how, now);
         } else if let (Some((first, end)), Some(mut walk)) = (sectors_of(copy, how), Walk::new(slice_ports, map, how, now)) {
-            walk.plain(first, end);
+            walk.walk_all(first, end);
         }
     }
 
@@ -243,7 +247,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(400))]
         #[test]
-        fn a_copy_leaves_what_the_walk_over_all_its_sectors_leaves(
+        fn a_copy_leaves_the_same_lines_as_the_walk_over_all_its_sectors(
             (partitions, hash) in prop_oneof![
                 (prop::sample::select(vec![1u32, 2, 4]), prop::sample::select(vec![PartitionHash::Linear, PartitionHash::Xor, PartitionHash::Ipoly])),
                 (Just(3u32), prop::sample::select(vec![PartitionHash::Linear, PartitionHash::Ipoly])),
@@ -253,7 +257,7 @@ mod tests {
             index in prop::sample::select(vec![SetIndex::Linear, SetIndex::Ipoly]),
             sectored in any::<bool>(),
             how in prop::sample::select(vec![MemcpyWarms::Full, MemcpyWarms::Low32]),
-            // Reserved, written and present lines, near each other and far from each other.
+            // The lines before the copy are reserved, written and present, near each other and far from each other.
             before in prop::collection::vec((0u64..1 << 18, 0u8..4, 1u64..4), 0..40),
             near in any::<bool>(),
             copies in prop::collection::vec((0u64..1 << 17, 1u64..1 << 18, 3u64..5), 1..4),
@@ -276,7 +280,7 @@ mod tests {
             let mut copies = copies;
             copies.sort_by_key(|(_, _, now)| *now);
             for (offset, bytes, now) in copies {
-                let copy = Warm { addr: Addr(base + offset), bytes };
+                let copy = HostCopy { addr: Addr(base + offset), bytes };
                 walk(&mut ports, &map, copy, how, Cycle(now), true);
                 walk(&mut other, &map, copy, how, Cycle(now), false);
                 prop_assert_eq!(state(&ports), state(&other), "{:?}", copy);
@@ -286,13 +290,13 @@ mod tests {
 
     #[test]
     fn copies_of_many_times_4_gib_leave_what_the_walk_over_their_low_halves_leaves() {
-        // Lines are few and wide apart, so that even the plain walk is done soon.
+        // The lines are few and far apart, so that even the plain walk is short.
         let mut machine = machine(1024, PartitionHash::Ipoly, 2, 3, SetIndex::Linear, true);
         machine.mem.map.slices_per_partition = 1;
         let mut ports = slice_ports(&machine);
         let mut other = ports.clone();
         for (addr, bytes) in [(0x7f12_3456_7000, 7 << 32), (0x1000, (4 << 32) - 0x1000), (0x2000, 1 << 32), (0, 5 << 32)] {
-            let copy = Warm { addr: Addr(addr), bytes };
+            let copy = HostCopy { addr: Addr(addr), bytes };
             walk(&mut ports, &machine.mem.map, copy, MemcpyWarms::Low32, Cycle(9), true);
             walk(&mut other, &machine.mem.map, copy, MemcpyWarms::Low32, Cycle(9), false);
             assert_eq!(state(&ports), state(&other), "{copy:?}");
@@ -305,7 +309,7 @@ mod tests {
             let mut machine = machine(2, PartitionHash::Linear, 8, 4, SetIndex::Linear, true);
             machine.mem.llc.replacement = replacement;
             let mut ports = slice_ports(&machine);
-            let copy = Warm { addr: Addr(0x1_0000_0000), bytes: 1 << 40 };
+            let copy = HostCopy { addr: Addr(0x1_0000_0000), bytes: 1 << 40 };
             warm(&mut ports, &machine.mem.map, copy, MemcpyWarms::Full, Cycle(1));
             let end = copy.addr.0 + copy.bytes;
             for side in &ports {
@@ -317,13 +321,13 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_copies_end_on_every_machine() {
+    fn the_walk_over_the_largest_copies_ends_on_every_machine() {
         for builtin in warpshard_config::builtin_machines(warpshard_configs::Files::core()) {
             let machine = Machine::load(builtin.name, &[]).unwrap().machine;
             for how in [MemcpyWarms::Full, MemcpyWarms::Low32] {
                 for addr in [0, 0x7f00_0000_0010, u64::MAX - 100, 1 << 63] {
                     let mut ports = slice_ports(&machine);
-                    warm(&mut ports, &machine.mem.map.of_gpu(), Warm { addr: Addr(addr), bytes: u64::MAX }, how, Cycle(1));
+                    warm(&mut ports, &machine.mem.map.of_gpu(), HostCopy { addr: Addr(addr), bytes: u64::MAX }, how, Cycle(1));
                 }
             }
         }

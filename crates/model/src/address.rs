@@ -1,9 +1,8 @@
 //! Address functions, split so that an access costs a few additions: a part for the warp, and a pattern over the lanes.
 //!
-//! An index is rewritten as a constant, plus uniform terms (CTA, loop counters), plus terms that depend on the place of the
-//! thread in its CTA alone, plus the rest. The third part is tabulated per warp when the kernel is compiled, already in the
-//! form in which streams store it. Only the rest (draws, lane-varying `let`s, products of lanes and counters) is evaluated
-//! lane by lane.
+//! An index is rewritten as a constant, plus uniform terms (CTA, loop counters), plus terms that depend only on the position of the thread
+//! in its CTA, plus all other terms. The terms by position are tabulated per warp when the kernel is compiled, in the format of streams.
+//! Only the last terms (random draws, lane-varying `let`s, products of lanes and counters) are evaluated lane by lane.
 
 use warpshard_base::{LaneMask, WARP_SIZE};
 use warpshard_workload::AddressForm;
@@ -14,20 +13,20 @@ use super::value::{Fault, Frame, Lanes, Value};
 /// A sum of products.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sum {
-    /// The constant.
+    /// The constant term.
     pub(super) constant: i64,
     /// Uniform slots and their factors.
     pub(super) slots: Vec<(u16, i64)>,
-    /// Other uniform formulas.
+    /// Other uniform formulas and their factors.
     pub(super) uniform: Vec<(Value, i64)>,
-    /// Terms fixed by the place of the thread in its CTA.
+    /// Terms that depend only on the position of the thread in its CTA.
     pub(super) fixed: Vec<(Value, i64)>,
-    /// Terms to be evaluated lane by lane.
+    /// Terms that are evaluated lane by lane.
     pub(super) varying: Vec<(Value, i64)>,
 }
 
 impl Sum {
-    /// Splits `value`.
+    /// Splits `value` into a sum of terms.
     pub(super) fn of(value: &Value) -> Result<Self, Fault> {
         let mut sum = Self::default();
         sum.add(value, 1)?;
@@ -72,7 +71,7 @@ impl Sum {
         terms.push((value.clone(), factor));
     }
 
-    /// The uniform part.
+    /// Evaluates the constant and uniform terms.
     #[inline]
     pub(super) fn base(&self, frame: &mut Frame<'_>) -> Result<i64, Fault> {
         let mut total = self.constant;
@@ -90,7 +89,7 @@ impl Sum {
         let mut values = [0; WARP_SIZE as usize];
         for (value, factor) in terms {
             value.lanes(frame, mask, &mut values)?;
-            // Overflow is collected rather than branched on, lane by lane, so that the loop is vector code.
+            // The loop collects overflow instead of branching on it, so that the compiler can vectorise the loop.
             let mut overflow = 0;
             for (lane, (total, &value)) in out.iter_mut().zip(&values).enumerate() {
                 let (term, first) = value.overflowing_mul(*factor);
@@ -112,19 +111,19 @@ fn accumulate(total: i64, value: i64, factor: i64) -> Result<i64, Fault> {
     total.checked_add(term).ok_or(Fault::Arithmetic(Op::Add, total, term))
 }
 
-/// A comparison of two sums, decided for most warps by the extremes of their fixed part.
+/// A comparison of two sums. For most warps the extremes of the fixed part decide it.
 #[derive(Clone, Debug)]
 pub(super) struct Comparison {
-    /// How the difference compares with 0.
+    /// Comparison operator between the difference and 0.
     pub(super) op: Op,
-    /// Left side less right side; nothing in it is evaluated lane by lane.
+    /// Left side minus right side, without terms that are evaluated lane by lane.
     pub(super) difference: Sum,
-    /// Per warp of the CTA, the place of its pattern.
+    /// Index of the pattern of each warp of the CTA.
     pub(super) patterns: Box<[u32]>,
 }
 
 impl Comparison {
-    /// The comparison that `value` is, without its patterns; `None` when it is another kind of formula.
+    /// Returns `value` as a comparison of a sum with 0; `None` for another kind of formula.
     pub(super) fn of(value: &Value) -> Option<(Op, Sum)> {
         let Value::Binary(op @ (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne), sides) = value else { return None };
         let mut difference = Sum::of(&sides.0).ok()?;
@@ -132,7 +131,7 @@ impl Comparison {
         difference.varying.is_empty().then_some((*op, difference))
     }
 
-    /// The lanes of `mask` for which it holds; `None` when a sum overflows.
+    /// Returns the lanes of `mask` for which the comparison holds; `None` if a sum overflows.
     #[inline]
     pub(super) fn select(&self, frame: &mut Frame<'_>, pattern: &Pattern, mask: LaneMask) -> Option<LaneMask> {
         let base = self.difference.base(frame).ok()?;
@@ -150,20 +149,20 @@ impl Comparison {
 /// The fixed part of an access for one warp, with all lanes active.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
-    /// Elements from the base, lane by lane.
+    /// Offset of each lane from the base, in elements.
     pub(super) offsets: Lanes,
     /// Least of the offsets.
     pub(super) least: i64,
     /// Greatest of the offsets.
     pub(super) greatest: i64,
-    /// The form that a stream stores it in; `List` when it must be written lane by lane.
+    /// The format in a stream; `List` if the addresses are stored lane by lane.
     pub(super) form: AddressForm,
-    /// What a stream stores after the base: the stride, or 31 differences, in bytes.
+    /// Words that a stream stores after the base: the stride, or 31 differences, in bytes.
     pub(super) tail: Box<[u32]>,
 }
 
 impl Pattern {
-    /// The pattern of `offsets`, counted in elements of `element_bytes`.
+    /// Returns the pattern of `offsets`, which count elements of `element_bytes` bytes.
     pub(super) fn of(offsets: Lanes, element_bytes: i64) -> Self {
         let delta = |pair: &[i64]| {
             let bytes = pair[1].checked_sub(pair[0])?.checked_mul(element_bytes)?;

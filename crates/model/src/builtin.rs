@@ -1,4 +1,4 @@
-//! The models that come with the program.
+//! The built-in models.
 
 use warpshard_configs::{File, Files, Kind};
 use warpshard_workload::Workload;
@@ -6,32 +6,32 @@ use warpshard_workload::Workload;
 use super::error::{ModelError, Problem, suggest};
 use super::load::Model;
 
-/// Names and summaries of the models among `files`, in alphabetical order.
+/// Returns names and summaries of the models among `files`, in alphabetical order.
 pub fn builtin_names(files: &Files) -> Vec<(&'static str, String)> {
     let mut names: Vec<_> = files.of(Kind::Model).map(|file| (file.name, summary(file.text))).collect();
     names.sort();
     names
 }
 
-/// What a model says about itself in one line.
+/// Returns the summary of a model from its text.
 fn summary(text: &str) -> String {
     let table: Option<toml::Table> = text.parse().ok();
     let summary = table.and_then(|table| Some(table.get("summary")?.as_str()?.to_owned()));
     summary.unwrap_or_default()
 }
 
-/// Loads a model of no particular paper as a workload; see [`super::load`] for `seed` and `overrides`.
+/// Loads a built-in model that belongs to no paper as a workload; see [`super::load`] for `seed` and `overrides`.
 ///
 /// # Errors
-/// As [`builtin_model`].
+/// Fails as [`builtin_model`] does.
 pub fn builtin(name: &str, seed: u64, overrides: &[(String, String)]) -> Result<Workload, ModelError> {
     builtin_model(Files::core(), name, seed, overrides).map(|model| model.workload())
 }
 
-/// Loads a model among `files` with all that a trace of it needs; see [`super::load`].
+/// Loads a model among `files` with all data that its trace needs; see [`super::load`].
 ///
 /// # Errors
-/// When there is none of that name, or a parameter is wrong.
+/// Fails if there is no model of this name, or a parameter is invalid.
 pub fn builtin_model(files: &Files, name: &str, seed: u64, overrides: &[(String, String)]) -> Result<Model, ModelError> {
     match files.find(Kind::Model, name) {
         Some(File { text, .. }) => Model::from_text(&format!("{name}.toml"), text, seed, overrides),

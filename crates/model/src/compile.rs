@@ -1,4 +1,4 @@
-//! Lays a kernel's steps out as static instructions and binds its formulas.
+//! Translates a kernel's steps to static instructions and binds its formulas.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,42 +18,42 @@ use super::step::{Step, StepKind};
 use super::text::Formula;
 use super::value::{Lanes, Meaning, bind, lanes, uniform};
 
-/// Most static instructions of a kernel; more means a loop that should not be unrolled.
+/// Maximum static instructions of a kernel; a larger kernel has a loop that should not be unrolled.
 const MAX_STATIC: usize = 1 << 18;
 /// Bytes of an instruction on Volta.
 const INSTRUCTION_BYTES: u32 = 16;
-/// How deep steps may nest, blocks included.
+/// Maximum nesting depth of steps, including blocks.
 pub(super) const MAX_DEPTH: u32 = 32;
 
 /// A compiled launch, and the mnemonic of each static instruction.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    /// What the generator executes.
+    /// The program that the generator executes.
     pub(super) program: Program,
-    /// One mnemonic per static instruction.
+    /// The mnemonic of each static instruction.
     pub(super) mnemonics: Arc<[String]>,
 }
 
-/// What a launch is compiled from.
+/// Inputs of the compilation of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Launch<'a> {
-    /// The file, for messages met while generating.
+    /// Name of the file, for messages during generation.
     pub(super) file: &'a str,
-    /// The model.
+    /// The parsed model.
     pub(super) model: &'a ModelText,
-    /// Its kernel.
+    /// The launched kernel of the model.
     pub(super) kernel: &'a KernelText,
     /// Parameters, `launch`, and the sizes of grid and block.
     pub(super) constants: &'a Constants,
-    /// Buffers, shared arrays first.
+    /// Buffers, with shared arrays first.
     pub(super) buffers: &'a [Buffer],
-    /// Seed of the run.
+    /// Random seed of the run.
     pub(super) seed: u64,
 }
 
 pub(super) struct Draft {
     pub(super) mnemonic: String,
-    /// A load that goes through the texture cache; no mnemonic of a load says so.
+    /// True for a load through the texture cache, which has no mnemonic of its own.
     pub(super) texture: bool,
     pub(super) dst: Operand,
     pub(super) src: [Operand; 4],
@@ -62,14 +62,14 @@ pub(super) struct Draft {
 pub(super) struct Compiler<'a> {
     pub(super) launch: Launch<'a>,
     pub(super) info: KernelInfo,
-    pub(super) places: Box<[[Lanes; lanes::COUNT as usize]]>,
-    /// Lanes of each warp that hold threads.
+    pub(super) positions: Box<[[Lanes; lanes::COUNT as usize]]>,
+    /// Masks of the lanes with threads, per warp.
     pub(super) threads: Box<[u32]>,
-    /// Loop counters, innermost last.
+    /// Loop counters, with the innermost last.
     pub(super) scope: Vec<(String, Meaning)>,
-    /// Names that `let`s give values to, and whether these vary by lane.
+    /// Names defined by `let`s, and true if they vary by lane.
     pub(super) lets: Vec<(String, bool, Slot)>,
-    /// `let`s met so far in the order of the text.
+    /// `let`s defined so far in the order of the text.
     pub(super) defined: FxHashSet<String>,
     pub(super) uniform_slots: u16,
     pub(super) lane_slots: u16,
@@ -87,9 +87,9 @@ pub(super) struct Compiler<'a> {
     pub(super) depth: u32,
 }
 
-/// Compiles a launch that needs `info`.
+/// Compiles a launch with the resources in `info`.
 pub(super) fn compile(launch: Launch<'_>, mut info: KernelInfo) -> Result<Compiled, Vec<Problem>> {
-    let places = places(&info);
+    let positions = positions(&info);
     let threads: Box<[u32]> = (0..info.warps_per_cta())
         .map(|warp| (info.threads_per_cta() - warp * WARP_SIZE).min(WARP_SIZE))
         .map(|count| if count == WARP_SIZE { u32::MAX } else { (1 << count) - 1 })
@@ -97,7 +97,7 @@ pub(super) fn compile(launch: Launch<'_>, mut info: KernelInfo) -> Result<Compil
     let mut compiler = Compiler {
         launch,
         info: info.clone(),
-        places,
+        positions,
         threads: threads.clone(),
         scope: Vec::new(),
         lets: Vec::new(),
@@ -124,7 +124,7 @@ pub(super) fn compile(launch: Launch<'_>, mut info: KernelInfo) -> Result<Compil
     let line = launch.kernel.registers.as_ref().map_or(launch.kernel.line, |formula| formula.line);
     if needed > LIMIT || (info.registers > 0 && needed > info.registers) {
         let most = if info.registers > 0 { info.registers } else { LIMIT };
-        let problem = Problem::new(line, "registers", format!("the body needs {needed} registers of a thread's {most}"));
+        let problem = Problem::new(line, "registers", format!("the body needs {needed} registers, but a thread has {most}"));
         compiler.problems.push(problem.help("raise `registers` (at most 255), or reuse register names"));
     }
     if info.registers == 0 {
@@ -136,8 +136,8 @@ pub(super) fn compile(launch: Launch<'_>, mut info: KernelInfo) -> Result<Compil
     Ok(compiler.finish(body, info, threads))
 }
 
-/// The fixed lane slots of each warp.
-fn places(info: &KernelInfo) -> Box<[[Lanes; lanes::COUNT as usize]]> {
+/// Returns the fixed lane slots of each warp.
+fn positions(info: &KernelInfo) -> Box<[[Lanes; lanes::COUNT as usize]]> {
     let (x, y) = (i64::from(info.block.x), i64::from(info.block.y));
     let place = |warp: u32| {
         let mut slots = [[0; WARP_SIZE as usize]; lanes::COUNT as usize];
@@ -190,10 +190,10 @@ impl<'a> Compiler<'a> {
             origins: self.origins,
             uniform_slots: self.uniform_slots,
             lane_slots: self.lane_slots,
-            places: self.places,
+            positions: self.positions,
             threads,
             sharing: self.sharing,
-            alike: OnceLock::new(),
+            common_program: OnceLock::new(),
         };
         Compiled { program, mnemonics: self.drafts.into_iter().map(|draft| draft.mnemonic).collect() }
     }
@@ -206,7 +206,7 @@ impl<'a> Compiler<'a> {
                 self.origins.push(Origin { line: formula.line, key: formula.key.clone(), text: formula.text.clone() });
                 let origin = self.origins.len() as u32 - 1;
                 let varies = value.varies();
-                // A fault here, if any, is found again and reported when the formula itself is evaluated.
+                // The evaluation of the formula itself reports a fault that occurs here.
                 let comparison = Comparison::of(&value).filter(|_| varies).and_then(|(op, difference)| {
                     let patterns = self.tabulate(&difference, 1).ok()?;
                     Some(Box::new(Comparison { op, difference, patterns }))
@@ -220,7 +220,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The value of a formula that is known now: over parameters and the counters of unrolled loops.
+    /// Returns the compile-time value of a formula over parameters and the counters of unrolled loops.
     pub(super) fn known(&mut self, formula: &Formula, low: i64, high: i64) -> Option<i64> {
         let mut constants = self.launch.constants.clone();
         for (name, meaning) in &self.scope {
@@ -241,7 +241,7 @@ impl<'a> Compiler<'a> {
         self.emit(ops::known(name), Operand::None, [Operand::None; 4])
     }
 
-    /// Lets a basic block start with the next instruction.
+    /// Starts a basic block at the next instruction.
     pub(super) fn start_block(&mut self) {
         let next = self.drafts.len() as u32;
         if self.blocks.last() != Some(&next) {

@@ -1,60 +1,60 @@
-//! Errors of a kernel model: where the problem is, and how to correct it.
+//! Errors of a kernel model, with their location and a correction.
 
 use std::fmt;
 
-/// One thing that is wrong.
+/// A problem of a kernel model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problem {
-    /// Line of the file, from 1; 0 when it concerns no line.
+    /// Line of the file, from 1; 0 if the problem has no line.
     pub line: u32,
-    /// The key that it concerns, as written; empty when none.
+    /// The key with the problem, as written; empty if the problem has no key.
     pub key: Box<str>,
-    /// What is wrong, as a lower-case sentence.
+    /// Description of the problem, as a lower-case sentence.
     pub message: String,
-    /// The value given, as written; empty when there is none.
+    /// The given value, as written; empty if there is none.
     pub given: String,
-    /// What is allowed there; empty when it cannot be listed.
+    /// The allowed values; empty if they cannot be listed.
     pub allowed: Vec<String>,
-    /// What to do.
+    /// Advice for a correction.
     pub help: String,
 }
 
 impl Problem {
-    /// A problem with `key` in `line`.
+    /// Creates a problem with `key` in `line`.
     pub(super) fn new(line: u32, key: &str, message: impl Into<String>) -> Self {
         Self { line, key: key.into(), message: message.into(), ..Self::default() }
     }
 
-    /// Adds the value given.
+    /// Adds the given value.
     pub(super) fn given(mut self, given: impl Into<String>) -> Self {
         self.given = given.into();
         self
     }
 
-    /// Adds what is allowed there.
+    /// Adds the allowed values.
     pub(super) fn allowed<S: Into<String>>(mut self, allowed: impl IntoIterator<Item = S>) -> Self {
         self.allowed = allowed.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Adds what to do.
+    /// Adds advice for a correction.
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into();
         self
     }
 }
 
-/// A model that cannot be run, with everything that is wrong with it.
+/// The error for an invalid model, with all its problems.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ModelError {
-    /// The file, or the built-in model's name.
+    /// Name of the file or of the built-in model.
     pub file: String,
     /// At least one problem, in the order of the file.
     pub problems: Vec<Problem>,
 }
 
 impl ModelError {
-    /// An error of `problems`, ordered by line, without duplicates.
+    /// Creates an error from `problems`, ordered by line, without duplicates.
     pub(super) fn new(file: &str, mut problems: Vec<Problem>) -> Self {
         problems.sort_by_key(|problem| problem.line);
         let mut unique: Vec<Problem> = Vec::new();
@@ -96,14 +96,14 @@ impl fmt::Display for ModelError {
     }
 }
 
-/// The candidate that `word` was probably meant to be.
+/// Returns the candidate that is most similar to the misspelt `word`.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = candidates.into_iter().map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate));
     let (distance, candidate) = scored.min_by_key(|&(distance, _)| distance)?;
     (distance <= 1 + word.len() / 4 && distance < word.len()).then_some(candidate)
 }
 
-/// "did you mean `x`?", or `otherwise` when nothing is near.
+/// Returns "did you mean `x`?", or `otherwise` if no candidate is similar.
 pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
     match nearest(word, candidates) {
         Some(candidate) => format!("did you mean `{candidate}`?"),

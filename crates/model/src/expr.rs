@@ -1,8 +1,8 @@
-//! Formulas: integer arithmetic over names, as models write sizes, indices, trip counts and conditions.
+//! Formulas: integer arithmetic over names, with which models express sizes, indices, trip counts and conditions.
 //!
-//! Precedence, tightest first: unary `-` and `!`; `* / %`; `+ -`; `<< >>`; comparisons; `&`; `^`; `|`. Functions: `min(a, b)`,
-//! `max(a, b)`, `hash(a, n)`, `random(n)`, `random_warp(n)`. Division rounds down and `%` is never negative for a positive divisor, so
-//! that `(i - 1) % n` wraps. Comparisons give 1 or 0. Everything is checked: overflow is an error, not a wrapped value.
+//! Precedence, tightest first: unary `-` and `!`; `* / %`; `+ -`; `<< >>`; comparisons; `&`; `^`; `|`. Functions: `min(a, b)`, `max(a, b)`,
+//! `hash(a, n)`, `random(n)`, `random_warp(n)`. Division rounds down and `%` is never negative for a positive divisor, so that `(i - 1) %
+//! n` wraps. Comparisons yield 1 or 0. All arithmetic is checked: an overflow is an error, not a wrapped value.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub(super) enum Op {
 }
 
 impl Op {
-    /// The result, or `None` when it is not defined or does not fit.
+    /// Returns the result, or `None` if it is undefined or overflows.
     #[inline]
     pub(super) fn apply(self, a: i64, b: i64) -> Option<i64> {
         Some(match self {
@@ -60,8 +60,8 @@ impl Op {
         })
     }
 
-    /// Why `apply` gave nothing for these operands.
-    pub(super) fn complaint(self, a: i64, b: i64) -> String {
+    /// Describes why `apply` returned `None` for these operands.
+    pub(super) fn failure_reason(self, a: i64, b: i64) -> String {
         match self {
             Self::Div | Self::Rem if b == 0 => format!("{a} is divided by zero"),
             Self::Shl | Self::Shr if !(0..63).contains(&b) => format!("a shift by {b}; shifts go from 0 to 62"),
@@ -95,7 +95,7 @@ impl Op {
     }
 }
 
-/// Spreads a number over 64 bits: a step of SplitMix64.
+/// Hashes a number to 64 bits with a step of SplitMix64.
 fn scramble(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -109,7 +109,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// Binary operators by level, loosest first; longer symbols come before their prefixes.
+/// Binary operators by precedence level, loosest first; longer symbols precede their prefixes.
 const LEVELS: [&[Op]; 7] = [
     &[Op::Or],
     &[Op::Xor],
@@ -120,19 +120,19 @@ const LEVELS: [&[Op]; 7] = [
     &[Op::Mul, Op::Div, Op::Rem],
 ];
 
-/// How deep a formula may nest; deeper ones would exhaust the stack of the parser.
+/// Maximum nesting depth of a formula; deeper formulas would exhaust the stack of the parser.
 const MAX_DEPTH: u32 = 64;
 
-/// A formula as written.
+/// A parsed formula.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Expr {
-    /// A number.
+    /// An integer literal.
     Int(i64),
-    /// A parameter, a loop counter, a `let`, or a place in the grid.
+    /// A parameter, a loop counter, a `let`, or a position in the grid.
     Name(String),
-    /// An operation.
+    /// A binary operation.
     Binary(Op, Box<(Expr, Expr)>),
-    /// A number below the argument, drawn for each lane, or with `per_warp` once for the warp.
+    /// A random number below the bound, drawn for each lane, or with `per_warp` once for the warp.
     Random { per_warp: bool, bound: Box<Expr> },
 }
 
@@ -154,7 +154,7 @@ impl Expr {
     }
 }
 
-/// Reads a formula; the error is a lower-case sentence.
+/// Parses a formula; the error is a lower-case sentence.
 pub(super) fn parse(text: &str) -> Result<Expr, String> {
     let mut parser = Parser { text, at: 0, depth: 0 };
     let expr = parser.level(0)?;
@@ -165,7 +165,7 @@ pub(super) fn parse(text: &str) -> Result<Expr, String> {
     }
 }
 
-/// Whether `word` can name a parameter, a counter or a register.
+/// Returns true if `word` is a valid name of a parameter, a counter or a register.
 pub(super) fn is_name(word: &str) -> bool {
     let start = |c: char| c.is_ascii_alphabetic() || c == '_';
     word.starts_with(start) && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -202,7 +202,7 @@ impl<'a> Parser<'a> {
         loop {
             self.blanks();
             let rest = self.rest();
-            // `<` of `<<` belongs to the shift level, which has already been tried and is tighter.
+            // `<` of `<<` belongs to the shift level, which binds tighter and has already been parsed.
             let shift = rest.starts_with("<<") || rest.starts_with(">>");
             let found = ops.iter().find(|op| rest.starts_with(op.symbol()) && !(shift && op.symbol().len() == 1));
             let Some(&op) = found else { return Ok(left) };
@@ -272,7 +272,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Reads a number: decimal, or hexadecimal after `0x`, with `_` between digits.
+/// Parses a number: decimal, or hexadecimal after `0x`, with `_` between digits.
 fn number(word: &str) -> Result<i64, String> {
     let digits = word.replace('_', "");
     let value = match digits.strip_prefix("0x") {
@@ -327,12 +327,12 @@ mod tests {
         assert_eq!(Op::Mul.apply(1 << 40, 1 << 40), None);
         assert_eq!(Op::Div.apply(1, 0), None);
         assert_eq!(Op::Shl.apply(1, 63), None);
-        assert_eq!(Op::Rem.complaint(7, 0), "7 is divided by zero");
+        assert_eq!(Op::Rem.failure_reason(7, 0), "7 is divided by zero");
         assert_eq!(Op::Hash.apply(3, 0), None);
     }
 
     #[test]
-    fn malformed_formulas_say_where() {
+    fn malformed_formulas_report_the_column() {
         for (text, message) in [
             ("1 +", "the formula ends where a number or a name is expected"),
             ("(n", "a closing parenthesis is missing at column 3"),

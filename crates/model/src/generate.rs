@@ -1,7 +1,7 @@
-//! Executes a compiled kernel and writes down what each warp does.
+//! Executes a compiled kernel and records the instructions of each warp.
 //!
-//! A CTA depends on the seed, the launch and its index alone. A fault met on the way (a division by zero, an index beyond
-//! its buffer) is remembered as the source's failure, and the CTA gets empty streams.
+//! A CTA depends only on the seed, the launch and its index. A fault during execution (a division by zero, an index beyond its buffer) is
+//! stored as the failure of the source, and the CTA gets empty streams.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,27 +14,27 @@ use super::error::{ModelError, Problem};
 use super::program::{Access, Bound, Node, Program, Slot};
 use super::value::{Fault, Frame, Lanes, lanes, uniform};
 
-/// Longest stream of a warp, in instructions: a model that asks for more has a wrong trip count.
+/// Maximum instructions of a warp's stream: a longer stream comes from a wrong trip count.
 pub(super) const MAX_WARP_INSTRUCTIONS: u32 = 1 << 24;
-/// Instructions of all warps of a CTA, which are in memory together; 1 to 4 GiB where they all are accesses.
+/// Maximum instructions of all warps of a CTA, which are in memory at the same time: 1 to 4 GiB if all of them are accesses.
 const MAX_CTA_INSTRUCTIONS: u32 = 1 << 26;
 
-/// Generates the CTAs of one kernel launch.
+/// Generator of the CTAs of one kernel launch.
 #[derive(Debug)]
 pub(super) struct Generator {
     program: Arc<Program>,
-    /// The launch, counted over the workload.
+    /// Number of the launch in the workload.
     launch: u64,
     failure: OnceLock<Problem>,
 }
 
 impl Generator {
-    /// A generator of the CTAs of launch number `launch` over the workload, which executes `program`.
+    /// Creates a generator that executes `program` for the CTAs of launch number `launch` of the workload.
     pub(super) fn new(program: Arc<Program>, launch: u64) -> Self {
         Self { program, launch, failure: OnceLock::new() }
     }
 
-    /// What went wrong, if anything did.
+    /// Returns the first problem that occurred.
     pub(super) fn problem(&self) -> Option<&Problem> {
         self.failure.get()
     }
@@ -54,8 +54,8 @@ impl Generator {
 
 impl CtaSource for Generator {
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram> {
-        let Program { sharing, alike, .. } = &*self.program;
-        if sharing.ctas { Arc::clone(alike.get_or_init(|| self.generate(index))) } else { self.generate(index) }
+        let Program { sharing, common_program, .. } = &*self.program;
+        if sharing.ctas { Arc::clone(common_program.get_or_init(|| self.generate(index))) } else { self.generate(index) }
     }
 
     fn save(&self, _: &mut Writer) {}
@@ -73,7 +73,7 @@ impl CtaSource for Generator {
     }
 }
 
-/// What stopped a warp.
+/// Causes for which the generation of a warp stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     Fault(Fault),
@@ -83,15 +83,15 @@ enum Cause {
     CtaTooLong,
 }
 
-/// What stopped a warp, and where: an index into [`Program::origins`].
+/// A cause that stopped a warp, and its location: an index into [`Program::origins`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Trouble {
+struct WarpFault {
     origin: u32,
     warp: u32,
     cause: Cause,
 }
 
-impl Trouble {
+impl WarpFault {
     fn describe(self, program: &Program, launch: u64, cta: CtaIndex) -> Problem {
         let origin = &program.origins[self.origin as usize];
         let cause = match self.cause {
@@ -108,12 +108,12 @@ impl Trouble {
     }
 }
 
-/// The streams of one CTA.
-fn warps(program: &Program, launch: u64, cta: CtaIndex) -> Result<Box<[WarpStream]>, Trouble> {
+/// Generates the streams of one CTA.
+fn warps(program: &Program, launch: u64, cta: CtaIndex) -> Result<Box<[WarpStream]>, WarpFault> {
     let grid = program.info.grid;
     let mut frame = Frame {
         uniform: vec![0; usize::from(program.uniform_slots)],
-        places: &[],
+        positions: &[],
         lanes: vec![[0; WARP_SIZE as usize]; usize::from(program.lane_slots - lanes::COUNT)],
         seed: program.seed,
         kernel: launch,
@@ -142,10 +142,10 @@ struct Walk<'p> {
     program: &'p Program,
     frame: Frame<'p>,
     builder: StreamBuilder,
-    /// Lanes whose threads have not ended.
+    /// Lanes whose threads have not exited.
     live: LaneMask,
     warp: usize,
-    /// Instructions of the warps before.
+    /// Instructions of the previous warps of the CTA.
     before: u32,
 }
 
@@ -158,12 +158,12 @@ fn without(a: LaneMask, b: LaneMask) -> LaneMask {
 }
 
 impl Walk<'_> {
-    fn warp(&mut self, warp: usize) -> Result<WarpStream, Trouble> {
+    fn warp(&mut self, warp: usize) -> Result<WarpStream, WarpFault> {
         self.warp = warp;
         self.live = LaneMask(self.program.threads[warp]);
         self.frame.uniform[usize::from(uniform::WARP)] = warp as i64;
         self.frame.uniform[usize::from(uniform::COUNT)..].fill(0);
-        self.frame.places = &self.program.places[warp];
+        self.frame.positions = &self.program.positions[warp];
         self.frame.lanes.fill([0; WARP_SIZE as usize]);
         self.frame.occurrence = 0;
         let program = self.program;
@@ -171,11 +171,11 @@ impl Walk<'_> {
         Ok(self.builder.finish())
     }
 
-    fn trouble(&self, origin: u32, cause: Cause) -> Trouble {
-        Trouble { origin, warp: self.warp as u32, cause }
+    fn trouble(&self, origin: u32, cause: Cause) -> WarpFault {
+        WarpFault { origin, warp: self.warp as u32, cause }
     }
 
-    fn select(&mut self, bound: &Bound, mask: LaneMask) -> Result<LaneMask, Trouble> {
+    fn select(&mut self, bound: &Bound, mask: LaneMask) -> Result<LaneMask, WarpFault> {
         if let Some(comparison) = &bound.comparison {
             let pattern = &self.program.patterns[comparison.patterns[self.warp] as usize];
             if let Some(chosen) = comparison.select(&mut self.frame, pattern, mask) {
@@ -185,12 +185,12 @@ impl Walk<'_> {
         bound.value.select(&mut self.frame, mask).map_err(|fault| self.trouble(bound.origin, Cause::Fault(fault)))
     }
 
-    fn scalar(&mut self, bound: &Bound) -> Result<i64, Trouble> {
+    fn scalar(&mut self, bound: &Bound) -> Result<i64, WarpFault> {
         bound.value.scalar(&mut self.frame).map_err(|fault| self.trouble(bound.origin, Cause::Fault(fault)))
     }
 
-    /// Executes `nodes` for the lanes of `mask` that live.
-    fn nodes(&mut self, nodes: &[Node], mask: LaneMask) -> Result<(), Trouble> {
+    /// Executes `nodes` for the live lanes of `mask`.
+    fn nodes(&mut self, nodes: &[Node], mask: LaneMask) -> Result<(), WarpFault> {
         let program = self.program;
         for node in nodes {
             let mask = and(mask, self.live);
@@ -240,7 +240,7 @@ impl Walk<'_> {
         }
     }
 
-    fn assign(&mut self, slot: Slot, value: &Bound, mask: LaneMask) -> Result<(), Trouble> {
+    fn assign(&mut self, slot: Slot, value: &Bound, mask: LaneMask) -> Result<(), WarpFault> {
         match slot {
             Slot::Uniform(slot) => self.frame.uniform[usize::from(slot)] = self.scalar(value)?,
             Slot::Lane(slot) => {
@@ -256,7 +256,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn repeat(&mut self, node: &Node, mask: LaneMask) -> Result<(), Trouble> {
+    fn repeat(&mut self, node: &Node, mask: LaneMask) -> Result<(), WarpFault> {
         let Node::Loop { counter, count, body, step, branch, bracket } = node else { return Ok(()) };
         let mut counts = [0; WARP_SIZE as usize];
         if count.varies {
@@ -306,7 +306,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn choose(&mut self, node: &Node, mask: LaneMask) -> Result<(), Trouble> {
+    fn choose(&mut self, node: &Node, mask: LaneMask) -> Result<(), WarpFault> {
         let Node::If { condition, branch, then, skip, otherwise, bracket } = node else { return Ok(()) };
         let taken = self.select(condition, mask)?;
         let rest = without(mask, taken);
@@ -331,12 +331,12 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn access(&mut self, index: u32, access: &Access, mask: LaneMask) -> Result<(), Trouble> {
+    fn access(&mut self, index: u32, access: &Access, mask: LaneMask) -> Result<(), WarpFault> {
         if mask.0 == 0 {
             self.builder.op(index, mask);
             return Ok(());
         }
-        let faulty = |warp: usize, fault| Trouble { origin: access.origin, warp: warp as u32, cause: Cause::Fault(fault) };
+        let faulty = |warp: usize, fault| WarpFault { origin: access.origin, warp: warp as u32, cause: Cause::Fault(fault) };
         let base = access.index.base(&mut self.frame).map_err(|fault| faulty(self.warp, fault))?;
         let pattern = &self.program.patterns[access.patterns[self.warp] as usize];
         if mask == LaneMask::FULL && access.index.varying.is_empty() && pattern.form != AddressForm::List {
@@ -358,9 +358,9 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The address of an element, which must lie in its buffer.
+    /// Returns the address of an element, which must be inside its buffer.
     #[inline]
-    fn element(&self, access: &Access, index: Option<i64>) -> Result<u64, Trouble> {
+    fn element(&self, access: &Access, index: Option<i64>) -> Result<u64, WarpFault> {
         let index = index.unwrap_or(i64::MAX);
         if index < 0 || index >= access.limit {
             return Err(self.trouble(access.origin, Cause::Outside { index, limit: access.limit }));

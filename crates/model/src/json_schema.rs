@@ -1,7 +1,7 @@
-//! The JSON schema of model files, so that editors complete keys and mark mistakes.
+//! The JSON schema of model files, with which editors complete keys and mark errors.
 //!
-//! It is made from the parser's own tables of keys. It knows no names of buffers and registers and does not read formulas, so
-//! a file that it accepts may still be refused.
+//! The schema is generated from the parser's tables of keys. It does not check names of buffers and registers or formulas, so the parser
+//! may reject a file that matches the schema.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use warpshard_workload::MemKind;
 use super::keys::{ATOMIC, IF, Kind, LET, LOAD, LOOP, MODEL, PLAIN_OP, STORE, Table, USE};
 use super::ops::{Effect, OPS};
 
-/// The schema as text.
+/// Returns the schema as text.
 pub fn json_schema() -> String {
     let memory = |wanted: &[MemKind]| names(|effect| matches!(effect, Effect::Memory(kind) if wanted.contains(&kind)));
     let steps = [
@@ -38,7 +38,7 @@ fn names(wanted: impl Fn(Effect) -> bool) -> Vec<&'static str> {
     OPS.iter().filter(|op| wanted(op.effect)).map(|op| op.name).collect()
 }
 
-/// The step of one of `operations`.
+/// Returns the schema of a step whose operation is one of `operations`.
 fn operation(keys: &Table, operations: Vec<&'static str>) -> Value {
     let mut schema = table(keys);
     schema["properties"]["op"] = json!({"enum": operations, "description": "An instruction."});
@@ -60,7 +60,7 @@ fn kind(kind: Kind) -> Value {
     let formula = || json!({"$ref": "#/definitions/formula"});
     let steps = || json!({"$ref": "#/definitions/steps"});
     let named = |value: Value| json!({"type": "object", "additionalProperties": value});
-    // A reference is put inside `allOf`, since the keys next to it are not read.
+    // A reference is put inside `allOf`, since validators ignore keys next to a reference.
     let referred = |value: Value| json!({"allOf": [value]});
     match kind {
         Kind::Text | Kind::Register => json!({"type": "string"}),

@@ -1,4 +1,4 @@
-//! What a launch needs, evaluated: grid, block, shared memory, and where buffers lie.
+//! Evaluated resources of a launch: grid, block, shared memory, and addresses of buffers.
 
 use warpshard_base::{Addr, AppId, StreamId};
 use warpshard_workload::{Dim3, KernelInfo, MemSpace};
@@ -8,48 +8,48 @@ use super::schema::{BufferText, KernelText};
 use super::text::Formula;
 use super::value::{Meaning, Value, bind};
 
-/// Buffers without an address of their own are laid out from here, where the CUDA driver puts them too.
+/// First address of buffers without a given address, which is also the CUDA driver's choice.
 const GLOBAL_BASE: u64 = 0x7f00_0000_0000;
-/// Alignment of such buffers, in bytes: a page of device memory.
+/// Alignment of buffers without a given address, in bytes: a page of device memory.
 const GLOBAL_ALIGN: u64 = 2 << 20;
-/// Alignment of shared arrays, in bytes: the widest access.
+/// Alignment of shared arrays in bytes: the widest access.
 const SHARED_ALIGN: u64 = 16;
-/// Addresses lie below this: 47 bits.
+/// Upper limit of addresses: 47 bits.
 const ADDRESS_END: u64 = 1 << 47;
-/// Windows of shared and local memory for generic accesses.
+/// Address windows of shared and local memory for generic accesses.
 const SHARED_BASE: u64 = 0x7fe0_0000_0000;
 const LOCAL_BASE: u64 = 0x7fe0_0200_0000;
-/// Most bytes of local memory of a thread.
+/// Maximum bytes of local memory per thread.
 const LOCAL_END: u64 = 1 << 14;
 
-/// Names with known values, the later ones hiding none.
+/// Names with known values; no later name hides an earlier one.
 pub(super) type Constants = Vec<(String, i64)>;
 
-/// A region of memory with its place.
+/// A region of memory with its address.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
-    /// Its name.
+    /// Name of the buffer.
     pub(super) name: String,
-    /// Global, shared or local.
+    /// Global, shared or local memory.
     pub(super) space: MemSpace,
     /// First byte: a device address, or an offset into the CTA's shared memory or the thread's local memory.
     pub(super) base: u64,
-    /// Elements.
+    /// Number of elements.
     pub(super) elements: i64,
     /// Bytes of an element.
     pub(super) element_bytes: i64,
-    /// Whether the host copies it to the device before the first launch.
+    /// True if the host copies the buffer to the device before the first launch.
     pub(super) copy: bool,
 }
 
 impl Buffer {
-    /// Its length in bytes.
+    /// Returns the length of the buffer in bytes.
     pub(super) fn bytes(&self) -> u64 {
         (self.elements * self.element_bytes) as u64
     }
 }
 
-/// The value of a formula over constants.
+/// Evaluates a formula over constants.
 pub(super) fn constant(formula: &Formula, constants: &Constants) -> Result<i64, Problem> {
     let resolve = |name: &str| match constants.iter().find(|(known, _)| known == name) {
         Some(&(_, value)) => Ok(Meaning::Const(value)),
@@ -62,7 +62,7 @@ pub(super) fn constant(formula: &Formula, constants: &Constants) -> Result<i64, 
     }
 }
 
-/// The problem with a name that nothing defines; its place is still to be filled in.
+/// Returns the problem of an undefined name; the caller adds the location.
 pub(super) fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {
     let mut known: Vec<&str> = known.into_iter().collect();
     known.sort_unstable();
@@ -71,7 +71,7 @@ pub(super) fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     Problem::new(0, "", format!("`{name}` has no value here")).allowed(known).help(help)
 }
 
-/// The value of a formula, which must lie in `low..=high`.
+/// Evaluates a formula and checks that its value is in `low..=high`.
 pub(super) fn bounded(formula: &Formula, constants: &Constants, low: i64, high: i64) -> Result<i64, Problem> {
     let value = constant(formula, constants)?;
     if (low..=high).contains(&value) {
@@ -79,7 +79,7 @@ pub(super) fn bounded(formula: &Formula, constants: &Constants, low: i64, high: 
     }
     let given = if formula.text == value.to_string() { formula.text.clone() } else { format!("{} = {value}", formula.text) };
     let problem = Problem::new(formula.line, &formula.key, "out of range").given(given).allowed([format!("{low} to {high}")]);
-    Err(problem.help("change the value, or the parameters that it follows from"))
+    Err(problem.help("change the value, or the parameters that determine it"))
 }
 
 fn extent(sizes: &[Formula; 3], constants: &Constants, most: i64) -> Result<Dim3, Problem> {
@@ -92,8 +92,8 @@ fn extent(sizes: &[Formula; 3], constants: &Constants, most: i64) -> Result<Dim3
     Ok(dim)
 }
 
-/// Lays out device buffers.
-pub(super) fn place_buffers(buffers: &[BufferText], constants: &Constants) -> Result<Vec<Buffer>, Vec<Problem>> {
+/// Assigns addresses to device buffers.
+pub(super) fn assign_addresses(buffers: &[BufferText], constants: &Constants) -> Result<Vec<Buffer>, Vec<Problem>> {
     place(buffers, constants, MemSpace::Global)
 }
 
@@ -132,7 +132,7 @@ fn place(texts: &[BufferText], constants: &Constants, space: MemSpace) -> Result
     if problems.is_empty() { Ok(placed) } else { Err(problems) }
 }
 
-/// What a launch needs, and its shared and local arrays. `registers` is 0 when the model leaves it to the body.
+/// Returns the resources of a launch, and its shared and local arrays. `registers` is 0 if the body determines the number.
 pub(super) fn needs(text: &KernelText, id: u64, constants: &Constants) -> Result<(KernelInfo, Vec<Buffer>), Vec<Problem>> {
     let shared = place(&text.shared, constants, MemSpace::Shared)?;
     let used = shared.last().map_or(0, |array| array.base + array.bytes());

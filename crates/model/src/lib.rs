@@ -1,14 +1,15 @@
 //! Kernel models: kernels described as small programs in TOML, generated CTA by CTA from a seed.
 //!
-//! In: the text of a model (`docs/models.md` describes the format), values of its parameters, a seed. Out: a
+//! A model is loaded from its text (`docs/models.md` describes the format), values of its parameters, and a seed, as a
 //! [`Workload`](warpshard_workload::Workload). Its kernels generate each CTA from (seed, kernel, CTA) alone, so the order in which CTAs are
 //! requested does not matter.
 //!
-//! Order of work:
+//! Stages:
 //!
-//! 1. `text` walks the TOML with positions and refuses what `keys` does not list.
-//! 2. `schema` turns it into steps, and `expr` parses formulas.
-//! 3. `compile` lays the steps out as static instructions (`operation`, `ops`, `registers`) and binds formulas to frame slots (`scope`, `value`,
+//! 1. `text` walks the TOML with locations and rejects keys that `keys` does not list.
+//! 2. `schema` converts the TOML to steps, and `expr` parses formulas.
+//! 3. `compile` translates the steps to static instructions (`operation`, `ops`, `registers`) and binds formulas to frame slots (`scope`,
+//!    `value`,
 //!    `address`).
 //! 4. `generate` executes the resulting `program` once per warp.
 //!

@@ -1,4 +1,4 @@
-//! From the text of a model to a workload.
+//! Loading of a model as a workload.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use super::compile::{self, Compiled, Launch};
 use super::error::{ModelError, Problem, suggest};
 use super::expr;
 use super::generate::Generator;
-use super::kernel::{Constants, bounded, constant, needs, place_buffers};
+use super::kernel::{Constants, assign_addresses, bounded, constant, needs};
 use super::program::Program;
 use super::schema::{self, ModelText};
 use super::scope;
 use super::text::{Formula, Reader};
 
-/// Most launches of a model: kernels are numbered in 16 bits.
-const MAX_LAUNCHES: usize = warpshard_base::MOST_KERNELS;
+/// Maximum launches of a model: kernel numbers have 16 bits.
+const MAX_LAUNCHES: usize = warpshard_base::MAX_KERNELS;
 
-/// Most static instructions of all compiled kernels of a model together, of a few hundred bytes each. Launches that no formula tells apart share
-/// their code.
+/// Maximum static instructions, of a few hundred bytes each, of all compiled kernels of a model together. Launches that no formula
+/// distinguishes share their code.
 const MAX_INSTRUCTIONS: usize = 1 << 20;
 
-/// A kernel launch of a model, with what a trace needs beyond the workload.
+/// A kernel launch of a model, with the additional data of a trace.
 #[derive(Clone, Debug)]
 pub struct ModelKernel {
-    /// Needs, names and CTAs.
+    /// Resources, names and CTAs of the launch.
     pub kernel: Kernel,
     /// The Volta mnemonic of each static instruction, in the order of [`warpshard_workload::CtaProgram::code`].
     pub mnemonics: Arc<[String]>,
@@ -35,13 +35,13 @@ pub struct ModelKernel {
 /// A loaded model.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// The model's name.
+    /// Name of the model.
     pub name: String,
-    /// What it computes, in a sentence.
+    /// Description of the model's computation in a sentence.
     pub summary: String,
-    /// The published figures that it was fitted to, as the file names them.
+    /// The published figures to which the model was fitted, as the file names them.
     pub fitted_to: Vec<String>,
-    /// Its parameters with the values that they have, in the order of the file.
+    /// Parameters with their values, in the order of the file.
     pub parameters: Vec<(String, i64)>,
     /// Copies and launches in program order.
     pub commands: Vec<Command>,
@@ -51,7 +51,7 @@ pub struct Model {
 
 /// Loads the model in `path`; `overrides` are parameter names and the values (integers or formulas) that replace their defaults.
 ///
-/// The first and the last CTA of each launch are generated at once, so that mistakes in formulas are found here.
+/// The first and the last CTA of each launch are generated immediately, so that errors in formulas are found here.
 pub fn load(path: &Path, seed: u64, overrides: &[(String, String)]) -> Result<Workload, ModelError> {
     Model::load(path, seed, overrides).map(|model| model.workload())
 }
@@ -69,7 +69,7 @@ impl Model {
         }
     }
 
-    /// Loads a model from its text; `file` names it in messages.
+    /// Loads a model from its text; messages call it `file`.
     pub fn from_text(file: &str, text: &str, seed: u64, overrides: &[(String, String)]) -> Result<Self, ModelError> {
         let mut reader = Reader::new(text);
         let model = schema::read(&mut reader, text);
@@ -79,7 +79,7 @@ impl Model {
         Self::build(file, &model, seed, overrides).map_err(|problems| ModelError::new(file, problems))
     }
 
-    /// The workload that a run executes.
+    /// Returns the workload that a run executes.
     pub fn workload(&self) -> Workload {
         Workload {
             name: self.name.clone(),
@@ -91,7 +91,7 @@ impl Model {
         }
     }
 
-    /// Checks, lays out and compiles what `model` says.
+    /// Checks and compiles `model`.
     fn build(file: &str, model: &ModelText, seed: u64, overrides: &[(String, String)]) -> Result<Self, Vec<Problem>> {
         let parameters = parameters(model, overrides)?;
         let broken = model.require.iter().filter_map(|rule| required(rule, &parameters));
@@ -99,7 +99,7 @@ impl Model {
         if !broken.is_empty() {
             return Err(broken);
         }
-        let buffers = place_buffers(&model.buffers, &parameters)?;
+        let buffers = assign_addresses(&model.buffers, &parameters)?;
         let copied = buffers.iter().filter(|buffer| buffer.copy);
         let mut commands: Vec<Command> =
             copied.map(|buffer| Command::CopyToDevice { addr: warpshard_base::Addr(buffer.base), bytes: buffer.bytes() }).collect();
@@ -118,7 +118,7 @@ impl Model {
                 continue;
             }
             let launches = bounded(&text.launches, &parameters, 0, MAX_LAUNCHES as i64).map_err(|problem| vec![problem])?;
-            // What the launches of the kernel execute, where no formula tells them apart.
+            // The code that all launches of the kernel share, if no formula distinguishes them.
             let mut common: Option<(Arc<Program>, Arc<[String]>)> = None;
             for launch in 0..launches {
                 let mut constants = parameters.clone();
@@ -172,7 +172,7 @@ impl Model {
     }
 }
 
-/// Parameter values: defaults in the order of the file, each over those before it, replaced by overrides.
+/// Returns the parameter values: defaults in the order of the file, which may refer to earlier parameters, or overrides.
 fn parameters(model: &ModelText, overrides: &[(String, String)]) -> Result<Constants, Vec<Problem>> {
     let mut values = Constants::new();
     let mut problems = Vec::new();
@@ -186,7 +186,7 @@ fn parameters(model: &ModelText, overrides: &[(String, String)]) -> Result<Const
     }
     for parameter in &model.parameters {
         if is_reserved(&parameter.key) {
-            let problem = Problem::new(parameter.line, &parameter.key, "the name already means something in formulas");
+            let problem = Problem::new(parameter.line, &parameter.key, "the name is already defined in formulas");
             problems.push(problem.help("choose another name"));
         }
         let given = overrides.iter().rev().find(|(name, _)| *name == parameter.key);
@@ -210,7 +210,7 @@ fn parameters(model: &ModelText, overrides: &[(String, String)]) -> Result<Const
     if problems.is_empty() { Ok(values) } else { Err(problems) }
 }
 
-/// The problem with a requirement that does not hold.
+/// Returns the problem of a requirement that does not hold.
 fn required(rule: &Formula, parameters: &Constants) -> Option<Problem> {
     match constant(rule, parameters) {
         Err(problem) => Some(problem),
@@ -227,22 +227,22 @@ fn required(rule: &Formula, parameters: &Constants) -> Option<Problem> {
     }
 }
 
-/// Whether formulas of a body give the name a meaning of its own.
+/// Returns true if the name has a fixed meaning in formulas of a body.
 fn is_reserved(name: &str) -> bool {
-    scope::is_place(name) || name == "launch" || SIZES.contains(&name)
+    scope::is_position_name(name) || name == "launch" || SIZES.contains(&name)
 }
 
-/// Names for the sizes of grid and block.
+/// Names of the sizes of grid and block.
 const SIZES: [&str; 9] = ["ctas", "threads", "warps", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"];
 
-/// The values of [`SIZES`].
+/// Returns the values of [`SIZES`].
 fn sizes(info: &KernelInfo) -> impl Iterator<Item = (String, i64)> {
     let (grid, block) = (info.grid, info.block);
     let values = [info.ctas(), info.threads_per_cta(), info.warps_per_cta(), grid.x, grid.y, grid.z, block.x, block.y, block.z];
     SIZES.iter().zip(values).map(|(name, value)| ((*name).to_owned(), i64::from(value)))
 }
 
-/// Launch number `launch` of a compiled kernel, its first and last CTA tried out.
+/// Returns launch number `launch` of a compiled kernel, after generating its first and last CTA as a test.
 fn kernel(program: Arc<Program>, mnemonics: Arc<[String]>, launch: u64) -> Result<ModelKernel, Vec<Problem>> {
     let info = KernelInfo { id: launch + 1, ..program.info.clone() };
     let source = Arc::new(Generator::new(program, launch));

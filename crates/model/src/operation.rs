@@ -13,9 +13,9 @@ use super::registers::{LIMIT, Operand};
 use super::step::{AccessStep, LoadCache, OpStep, RegisterUse};
 use super::value::{Fault, Frame};
 
-/// Widths of an access in bytes per lane.
+/// Allowed widths of an access in bytes per lane.
 const WIDTHS: [i64; 5] = [1, 2, 4, 8, 16];
-/// Widths of an atomic or reduction.
+/// Allowed widths of an atomic operation or reduction in bytes per lane.
 const ATOMIC_WIDTHS: [i64; 2] = [4, 8];
 
 /// An access whose buffer and width are known.
@@ -73,7 +73,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Appends an instruction without predicate or address to the stretch that ends `nodes`, or begins one.
+    /// Appends an instruction without predicate or address to the last stretch of `nodes`, or starts a new stretch.
     fn plain(&mut self, index: u32, nodes: &mut Vec<Node>) {
         let at = self.stretches.len() as u32;
         self.stretches.push(index);
@@ -90,7 +90,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The buffer that an access goes to, and how wide the access is.
+    /// Returns the buffer and width of an access.
     fn target<'s>(&mut self, step: &'s AccessStep, kind: MemKind) -> Option<Target<'s>> {
         let Some(buffer) = self.launch.buffers.iter().find(|buffer| buffer.name == step.buffer) else {
             let names = self.launch.buffers.iter().map(|buffer| buffer.name.as_str());
@@ -149,11 +149,11 @@ impl Compiler<'_> {
         Some(self.accesses.len() as u32 - 1)
     }
 
-    /// The patterns of the fixed part of `sum`, one per warp of the CTA, equal ones kept once.
+    /// Returns the pattern indices of the fixed part of `sum`, one per warp of the CTA; equal patterns are stored once.
     pub(super) fn tabulate(&mut self, sum: &Sum, element_bytes: i64) -> Result<Box<[u32]>, Fault> {
-        let mut tabulated = Vec::with_capacity(self.places.len());
-        for (places, &threads) in self.places.iter().zip(&self.threads) {
-            let mut frame = Frame { places, ..Frame::default() };
+        let mut tabulated = Vec::with_capacity(self.positions.len());
+        for (positions, &threads) in self.positions.iter().zip(&self.threads) {
+            let mut frame = Frame { positions, ..Frame::default() };
             let mut offsets = [0; WARP_SIZE as usize];
             Sum::spread(&sum.fixed, &mut frame, LaneMask(threads), &mut offsets)?;
             let next = self.patterns.len() as u32;

@@ -1,29 +1,29 @@
-//! The operations that models write, and the Volta instructions that they represent.
+//! The operations of models, and the Volta instructions that they represent.
 
 use warpshard_isa::{Generation, Opcode};
 use warpshard_workload::{MemKind, MemSpace};
 
-/// What an operation does beyond occupying a unit.
+/// Effects of an operation in addition to occupying an execution unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Nothing: arithmetic.
+    /// No effect: arithmetic.
     None,
-    /// Accesses memory.
+    /// A memory access.
     Memory(MemKind),
-    /// Ends the threads that execute it.
+    /// The exit of the threads that execute it.
     Exit,
 }
 
 /// A row of the operation table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OpInfo {
-    /// The word in the model.
+    /// Name of the operation in models.
     pub(super) name: &'static str,
-    /// The SASS mnemonic of Volta; memory operations complete it with space, width and cache.
+    /// The SASS mnemonic of Volta; memory operations append space, width and cache.
     pub(super) mnemonic: &'static str,
-    /// 32-bit registers that the result takes; 0 when there is none.
+    /// 32-bit registers of the result; 0 without a result.
     pub(super) result: u8,
-    /// What else it does.
+    /// Additional effect of the operation.
     pub(super) effect: Effect,
 }
 
@@ -31,7 +31,7 @@ const fn alu(name: &'static str, mnemonic: &'static str, result: u8) -> OpInfo {
     OpInfo { name, mnemonic, result, effect: Effect::None }
 }
 
-/// All operations. Classes follow from the mnemonics, by the same opcode table as for recorded traces.
+/// All operations. Their classes follow from the mnemonics with the same opcode table as for recorded traces.
 pub(super) const OPS: &[OpInfo] = &[
     alu("fadd", "FADD", 1),
     alu("fmul", "FMUL", 1),
@@ -79,20 +79,20 @@ pub(super) const OPS: &[OpInfo] = &[
     OpInfo { name: "exit", mnemonic: "EXIT", result: 0, effect: Effect::Exit },
 ];
 
-/// Functions of atomics and reductions.
+/// Functions of atomic operations and reductions.
 pub(super) const FUNCTIONS: &[&str] = &["add", "min", "max", "and", "or", "xor", "exch", "cas"];
 
-/// The row of `name`.
+/// Returns the row of `name`.
 pub(super) fn find(name: &str) -> Option<&'static OpInfo> {
     OPS.iter().find(|op| op.name == name)
 }
 
-/// The row of a name that the compiler itself emits.
+/// Returns the row of an operation that the compiler emits.
 pub(super) fn known(name: &str) -> &'static OpInfo {
     find(name).unwrap_or_else(|| panic!("the operation table lacks {name}"))
 }
 
-/// The mnemonic of a memory access of `width` bytes per lane; atomics are on global or shared memory.
+/// Returns the mnemonic of a memory access of `width` bytes per lane; atomic operations access global or shared memory.
 pub(super) fn memory_mnemonic(kind: MemKind, space: MemSpace, width: u8, skip_l1: bool, function: &str) -> String {
     let width = match width {
         1 => ".U8",
@@ -116,7 +116,7 @@ pub(super) fn memory_mnemonic(kind: MemKind, space: MemSpace, width: u8, skip_l1
     }
 }
 
-/// What the opcode table of Volta says about a mnemonic.
+/// Returns the entry of a mnemonic in Volta's opcode table.
 pub(super) fn volta(mnemonic: &str) -> Opcode {
     let name = mnemonic.split('.').next().unwrap_or_default();
     Generation::Volta.opcode(name).unwrap_or_else(|| panic!("Volta's opcode table lacks {name}"))
@@ -140,7 +140,7 @@ mod tests {
                         let mnemonic = memory_mnemonic(kind, space, width, false, "add");
                         let access = volta(&mnemonic).mem.unwrap().access(&mnemonic);
                         assert_eq!((access.kind, access.width), (kind, width), "{mnemonic}");
-                        // The opcode says so of all but atomics, which are generic by name.
+                        // The opcode names the space of all accesses but atomic operations, whose name is generic.
                         assert!(access.space == space || atomic, "{mnemonic}");
                     }
                 }

@@ -1,4 +1,4 @@
-//! A compiled kernel: what the generator executes once per warp.
+//! A compiled kernel, which the generator executes once per warp.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -8,27 +8,27 @@ use warpshard_workload::{CtaProgram, KernelInfo, StaticInst};
 use super::address::{Comparison, Pattern, Sum};
 use super::value::{Lanes, Value};
 
-/// A bound formula and where it comes from.
+/// A bound formula and its origin.
 #[derive(Clone, Debug)]
 pub(super) struct Bound {
-    /// The formula.
+    /// The bound formula.
     pub(super) value: Value,
-    /// Whether it varies by lane.
+    /// True if the value varies by lane.
     pub(super) varies: bool,
-    /// The same as a comparison that can be decided quickly, if it is one.
+    /// The formula as a comparison that can be decided quickly, if it has this form.
     pub(super) comparison: Option<Box<Comparison>>,
     /// Index into [`Program::origins`].
     pub(super) origin: u32,
 }
 
-/// Where a formula comes from, for messages.
+/// The location of a formula, for messages.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     /// Line of the file.
     pub(super) line: u32,
-    /// The key whose value it is.
+    /// The key of the formula.
     pub(super) key: String,
-    /// As written.
+    /// The formula as written.
     pub(super) text: String,
 }
 
@@ -39,11 +39,11 @@ pub(super) struct Access {
     pub(super) base: u64,
     /// Bytes of an element.
     pub(super) element_bytes: i64,
-    /// Elements of the buffer, less those that one lane covers beyond its first: the greatest index is below this.
+    /// Elements of the buffer minus the additional elements that one lane covers; indices must be below this limit.
     pub(super) limit: i64,
-    /// The index.
+    /// The index of the accessed element.
     pub(super) index: Sum,
-    /// Per warp of the CTA, index into [`Program::patterns`].
+    /// Index into [`Program::patterns`] for each warp of the CTA.
     pub(super) patterns: Box<[u32]>,
     /// Index into [`Program::origins`].
     pub(super) origin: u32,
@@ -58,76 +58,76 @@ pub(super) enum Slot {
     Lane(u16),
 }
 
-/// Static instructions that bracket divergent code.
+/// Static instructions at the start and end of divergent code.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bracket {
-    /// BSSY.
+    /// Index of the BSSY instruction.
     pub(super) open: u32,
-    /// BSYNC.
+    /// Index of the BSYNC instruction.
     pub(super) close: u32,
 }
 
-/// A piece of the body.
+/// A node of the body.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     /// Instructions without predicates or addresses: a range of [`Program::stretches`].
     Stretch(Range<u32>),
-    /// An instruction that some lanes may skip.
+    /// A predicated instruction, which some lanes may skip.
     Predicated { index: u32, when: Bound },
-    /// A memory access: static instruction and index into [`Program::accesses`].
+    /// A memory access: index of the static instruction, and index into [`Program::accesses`].
     Access { index: u32, access: u32, when: Option<Bound> },
-    /// Threads end.
+    /// An EXIT instruction.
     Exit { index: u32, when: Option<Bound> },
-    /// A name gets a value.
+    /// An assignment of a value to a `let`.
     Let { slot: Slot, value: Bound },
-    /// Repetition; `step` holds the instructions that advance and test the counter, `branch` jumps back.
+    /// A loop; `step` holds the instructions that advance and test the counter, `branch` jumps back.
     Loop { counter: u16, count: Bound, body: Vec<Node>, step: [u32; 2], branch: u32, bracket: Option<Bracket> },
-    /// A choice; `branch` jumps over `then`, `skip` over `otherwise`.
+    /// A conditional; `branch` jumps over `then`, `skip` over `otherwise`.
     If { condition: Bound, branch: u32, then: Vec<Node>, skip: Option<u32>, otherwise: Vec<Node>, bracket: Option<Bracket> },
 }
 
-/// Which CTAs and warps may share a stream.
+/// CTAs and warps that may share a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sharing {
-    /// All CTAs of the kernel are alike.
+    /// True if all CTAs of the kernel execute the same stream.
     pub(super) ctas: bool,
-    /// All warps of a CTA are alike.
+    /// True if all warps of a CTA execute the same stream.
     pub(super) warps: bool,
 }
 
 /// A compiled kernel, of one or more launches.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
-    /// Needs and names.
+    /// Resources and names of the kernel.
     pub(super) info: KernelInfo,
-    /// Seed of the run.
+    /// Random seed of the run.
     pub(super) seed: u64,
     /// Static instructions.
     pub(super) code: Arc<[StaticInst]>,
     /// The static instructions that start a basic block, ascending.
     pub(super) blocks: Vec<u32>,
-    /// The body, ending in the final EXIT.
+    /// The body, which ends with the final EXIT.
     pub(super) body: Vec<Node>,
-    /// Indices of static instructions, as stretches refer to them.
+    /// Indices of static instructions, in the order of the stretches that contain them.
     pub(super) stretches: Vec<u32>,
-    /// Memory accesses.
+    /// All memory accesses of the body.
     pub(super) accesses: Vec<Access>,
-    /// Lane patterns, each once.
+    /// Lane patterns without duplicates.
     pub(super) patterns: Vec<Pattern>,
-    /// The file, for messages.
+    /// Name of the file, for messages.
     pub(super) file: String,
-    /// Where formulas come from.
+    /// Locations of formulas.
     pub(super) origins: Vec<Origin>,
-    /// Uniform slots of a frame.
+    /// Number of uniform slots of a frame.
     pub(super) uniform_slots: u16,
-    /// Lane slots of a frame.
+    /// Number of lane slots of a frame.
     pub(super) lane_slots: u16,
-    /// The fixed lane slots, per warp.
-    pub(super) places: Box<[[Lanes; super::value::lanes::COUNT as usize]]>,
-    /// Lanes of each warp that hold threads.
+    /// The fixed lane slots of each warp.
+    pub(super) positions: Box<[[Lanes; super::value::lanes::COUNT as usize]]>,
+    /// Masks of the lanes with threads, per warp.
     pub(super) threads: Box<[u32]>,
-    /// What may be shared.
+    /// CTAs and warps that share streams.
     pub(super) sharing: Sharing,
-    /// The one program of a kernel whose CTAs are all alike.
-    pub(super) alike: OnceLock<Arc<CtaProgram>>,
+    /// The generated program that all CTAs of a kernel share, if they execute the same stream.
+    pub(super) common_program: OnceLock<Arc<CtaProgram>>,
 }

@@ -1,13 +1,13 @@
-//! Register numbers for register names: each name gets as many consecutive registers as its uses need.
+//! Assignment of register numbers to register names: each name gets the consecutive registers that its uses need.
 
 use warpshard_workload::NO_REGISTER;
 
-/// A use of a register before numbers are given out.
+/// An operand before register numbers are assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operand {
-    /// Nothing.
+    /// No operand.
     None,
-    /// RZ, number 255.
+    /// RZ, register number 255.
     Zero,
     /// The i-th register of a name.
     Named { name: u32, index: u32 },
@@ -21,19 +21,19 @@ struct Group {
     first: u32,
 }
 
-/// The names of a kernel.
+/// The register names of a kernel.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Registers {
     groups: Vec<Group>,
 }
 
-/// R1 holds the stack pointer by convention; numbers are given out from here.
+/// First assigned number; R1 holds the stack pointer by convention.
 const FIRST: u32 = 2;
-/// Highest number of a general register, R254, plus one: R255 is RZ.
+/// Number of the highest general register, R254, plus one: R255 is RZ.
 pub(super) const LIMIT: u32 = 255;
 
 impl Registers {
-    /// Notes that `width` registers from the `index`-th of `name` are used.
+    /// Records a use of `width` registers from the `index`-th of `name`.
     pub(super) fn note(&mut self, name: &str, index: u32, width: u32) -> Operand {
         if name == "rz" {
             return Operand::Zero;
@@ -48,8 +48,8 @@ impl Registers {
         Operand::Named { name: at as u32, index }
     }
 
-    /// Gives out numbers in order of first use; wide registers are aligned, as the hardware demands. Returns how many
-    /// registers a thread needs.
+    /// Assigns numbers in order of first use; wide registers are aligned, as the hardware requires. Returns the number of registers per
+    /// thread.
     pub(super) fn assign(&mut self) -> u32 {
         let mut next = FIRST;
         for group in &mut self.groups {
@@ -59,7 +59,7 @@ impl Registers {
         next
     }
 
-    /// The number of an operand, after `assign`.
+    /// Returns the register number of an operand, after `assign`.
     pub(super) fn number(&self, operand: Operand) -> u16 {
         match operand {
             Operand::None => NO_REGISTER,

@@ -1,4 +1,4 @@
-//! The tables of a model file, as written: every key known, every formula parsed, nothing evaluated yet.
+//! The parsed tables of a model file: all keys are known and all formulas are parsed, but not evaluated.
 
 use toml::de::{DeTable, DeValue};
 
@@ -6,12 +6,12 @@ use warpshard_workload::MemKind;
 
 use super::error::{Problem, suggest};
 use super::expr::{self, Expr};
-use super::keys::{self, CACHES, LEADS, Table};
+use super::keys::{self, CACHES, LEADING_KEYS, Table};
 use super::ops::{self, Effect, FUNCTIONS, OPS};
 use super::step::{AccessStep, LoadCache, OpStep, RegisterUse, Step, StepKind};
 use super::text::{Formula, Reader, Value};
 
-/// A region of memory.
+/// A region of memory in a model file.
 #[derive(Clone, Debug)]
 pub(super) struct BufferText {
     pub(super) name: String,
@@ -22,7 +22,7 @@ pub(super) struct BufferText {
     pub(super) copy: bool,
 }
 
-/// A kernel.
+/// A kernel in a model file.
 #[derive(Clone, Debug)]
 pub(super) struct KernelText {
     pub(super) name: String,
@@ -38,7 +38,7 @@ pub(super) struct KernelText {
     pub(super) body: Vec<Step>,
 }
 
-/// A model file.
+/// A parsed model file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ModelText {
     pub(super) name: String,
@@ -49,20 +49,20 @@ pub(super) struct ModelText {
     pub(super) buffers: Vec<BufferText>,
     pub(super) blocks: Vec<(String, Vec<Step>)>,
     pub(super) kernels: Vec<KernelText>,
-    /// Whether a formula may name the launch, so that launches of a kernel differ.
+    /// True if a formula may contain the name `launch`, so that launches of a kernel differ.
     pub(super) names_launch: bool,
 }
 
-/// Reads the whole file; what is wrong goes to `reader`.
+/// Reads the whole file and reports problems to `reader`.
 pub(super) fn read(reader: &mut Reader, text: &str) -> ModelText {
-    // An escape sequence could spell `launch`, so a text with any backslash counts as one that may name it.
+    // An escape sequence could spell `launch`, so a text with any backslash is assumed to contain the name.
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
     let mut model = ModelText { names_launch: text.contains('\\') || words.any(|word| word == "launch"), ..ModelText::default() };
     let document = match DeTable::parse(text) {
         Ok(document) => document,
         Err(error) => {
             let line = error.span().map_or(0, |span| reader.line(span.start));
-            reader.complain(
+            reader.report(
                 Problem::new(line, "", format!("not TOML: {}", error.message())).help("check brackets, quotes and commas here and above"),
             );
             return model;
@@ -105,7 +105,7 @@ fn named(reader: &mut Reader, what: &str, key: &toml::Spanned<toml::de::DeString
     if !good {
         let line = reader.line(key.span().start);
         let problem = Problem::new(line, key.get_ref().as_ref(), format!("not a name for {what}"));
-        reader.complain(problem.help("names are letters, digits and _, and start with a letter"));
+        reader.report(problem.help("names are letters, digits and _, and start with a letter"));
     }
     good
 }
@@ -133,14 +133,14 @@ fn kernel(reader: &mut Reader, value: &Value<'_>) -> Option<KernelText> {
     })
 }
 
-/// One to three sizes; missing dimensions are 1.
+/// Parses one to three sizes; missing dimensions are 1.
 fn extent(reader: &mut Reader, key: &str, value: &Value<'_>) -> Option<[Formula; 3]> {
     let one = || Formula::constant(1, key, 0);
     let DeValue::Array(array) = value.get_ref() else { return Some([reader.formula(key, value)?, one(), one()]) };
     if array.is_empty() || array.len() > 3 {
         let line = reader.line_of(value);
         let problem = Problem::new(line, key, "one to three dimensions are expected").given(format!("{} dimensions", array.len()));
-        reader.complain(problem.help("write a formula, or an array such as [\"n / 64\", \"n / 64\"]"));
+        reader.report(problem.help("write a formula, or an array such as [\"n / 64\", \"n / 64\"]"));
         return None;
     }
     let mut sizes = array.iter().map(|v| reader.formula(key, v)).collect::<Option<Vec<_>>>()?;
@@ -180,11 +180,11 @@ fn steps(reader: &mut Reader, key: &str, value: &Value<'_>) -> Vec<Step> {
 }
 
 fn step(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<StepKind> {
-    let mut leads = LEADS.iter().copied().filter(|lead| table.contains_key(*lead));
+    let mut leads = LEADING_KEYS.iter().copied().filter(|lead| table.contains_key(*lead));
     let (Some(lead), None) = (leads.next(), leads.next()) else {
         let first = table.keys().next().map(|key| key.get_ref().to_string()).unwrap_or_default();
-        let problem = Problem::new(line, &first, "a step has exactly one of the leading keys").allowed(LEADS.iter().copied());
-        reader.complain(problem.help("see \"Steps\" in docs/models.md"));
+        let problem = Problem::new(line, &first, "a step has exactly one of the leading keys").allowed(LEADING_KEYS.iter().copied());
+        reader.report(problem.help("see \"Steps\" in docs/models.md"));
         return None;
     };
     match lead {
@@ -222,7 +222,7 @@ fn operation(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<Step
     let Some(op) = ops::find(&name) else {
         let names = OPS.iter().map(|op| op.name);
         let help = suggest(&name, names.clone(), "choose one of the operations above");
-        reader.complain(Problem::new(line, "op", "not an operation").given(format!("\"{name}\"")).allowed(names).help(help));
+        reader.report(Problem::new(line, "op", "not an operation").given(format!("\"{name}\"")).allowed(names).help(help));
         return None;
     };
     let allowed = match op.effect {
@@ -235,7 +235,7 @@ fn operation(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<Step
     reader.check_keys(allowed, table);
     let dst = table.get("dst").and_then(|v| register(reader, "dst", v));
     if dst.is_some() && op.result == 0 {
-        reader.complain(Problem::new(line, "dst", format!("`{name}` writes no register")).help("remove `dst`"));
+        reader.report(Problem::new(line, "dst", format!("`{name}` writes no register")).help("remove `dst`"));
     }
     let mut src = Vec::new();
     for value in table.get("src").and_then(|v| reader.array("src", v)).unwrap_or_default() {
@@ -243,7 +243,7 @@ fn operation(reader: &mut Reader, table: &DeTable<'_>, line: u32) -> Option<Step
     }
     if src.len() > 4 {
         let problem = Problem::new(line, "src", "an instruction reads at most 4 registers");
-        reader.complain(problem.given(format!("{} registers", src.len())).help("split it into several operations"));
+        reader.report(problem.given(format!("{} registers", src.len())).help("split it into several operations"));
         return None;
     }
     let when = reader.formula_at(table, "when");
@@ -270,12 +270,12 @@ fn choice(reader: &mut Reader, key: &str, value: &Value<'_>, allowed: &[&'static
     if found.is_none() {
         let problem = Problem::new(reader.line_of(value), key, "not one of the allowed values").given(format!("\"{text}\""));
         let help = suggest(&text, allowed.iter().copied(), "choose one of the allowed values");
-        reader.complain(problem.allowed(allowed.iter().copied()).help(help));
+        reader.report(problem.allowed(allowed.iter().copied()).help(help));
     }
     found
 }
 
-/// A register operand: `name` or `name[index]`.
+/// Parses a register operand: `name` or `name[index]`.
 fn register(reader: &mut Reader, key: &str, value: &Value<'_>) -> Option<RegisterUse> {
     let text = reader.string(key, value)?;
     let line = reader.line_of(value);
@@ -294,7 +294,7 @@ fn register(reader: &mut Reader, key: &str, value: &Value<'_>) -> Option<Registe
         }
         Err(message) => {
             let problem = Problem::new(line, key, format!("not a register: {message}")).given(format!("\"{text}\""));
-            reader.complain(problem.help("write a name such as \"x\" or \"acc[4 * m + n]\""));
+            reader.report(problem.help("write a name such as \"x\" or \"acc[4 * m + n]\""));
             None
         }
     }

@@ -1,4 +1,4 @@
-//! Names in the formulas of a body: loop counters, `let`s, constants, and the place of a thread in the grid.
+//! Names in the formulas of a body: loop counters, `let`s, constants, and the position of a thread in the grid.
 
 use rustc_hash::FxHashSet;
 
@@ -12,8 +12,8 @@ use super::step::{Step, StepKind};
 use super::text::Formula;
 use super::value::{Meaning, lanes, uniform};
 
-/// Names that every formula of a body may use, and what they mean.
-const PLACES: &[(&str, Meaning)] = &[
+/// Predefined names of all formulas of a body, with their meanings.
+const POSITION_NAMES: &[(&str, Meaning)] = &[
     ("cta", Meaning::Uniform(uniform::CTA)),
     ("cta_x", Meaning::Uniform(uniform::CTA_X)),
     ("cta_y", Meaning::Uniform(uniform::CTA_Y)),
@@ -26,13 +26,13 @@ const PLACES: &[(&str, Meaning)] = &[
     ("thread_z", Meaning::Lane(lanes::THREAD_Z)),
 ];
 
-/// Whether formulas of a body give the name a meaning of its own.
-pub(super) fn is_place(name: &str) -> bool {
-    name == "global_thread" || PLACES.iter().any(|(known, _)| *known == name)
+/// Returns true if the name is predefined in formulas of a body.
+pub(super) fn is_position_name(name: &str) -> bool {
+    name == "global_thread" || POSITION_NAMES.iter().any(|(known, _)| *known == name)
 }
 
 impl Compiler<'_> {
-    /// Finds every `let` of the body and decides which vary by lane: those whose value does, or that are in divergent code.
+    /// Finds every `let` of the body. A `let` varies by lane if its value does or if it is in divergent code.
     pub(super) fn find_lets(&mut self) {
         let mut varying = FxHashSet::default();
         let mut names = Vec::new();
@@ -58,7 +58,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// What a name means here; the problem lists the names that have a meaning.
+    /// Returns the meaning of a name at this position; the problem of an undefined name lists the defined ones.
     pub(super) fn resolve(&self, name: &str) -> Result<Meaning, Problem> {
         if let Some(&(_, meaning)) = self.scope.iter().rev().find(|(known, _)| known == name) {
             return Ok(meaning);
@@ -75,26 +75,26 @@ impl Compiler<'_> {
         if name == "global_thread" {
             return Ok(Meaning::GlobalThread(i64::from(self.info.threads_per_cta())));
         }
-        if let Some(&(_, meaning)) = PLACES.iter().find(|(known, _)| *known == name) {
+        if let Some(&(_, meaning)) = POSITION_NAMES.iter().find(|(known, _)| *known == name) {
             return Ok(meaning);
         }
         let scope = self.scope.iter().map(|(known, _)| known.as_str());
         let lets = self.lets.iter().map(|(known, _, _)| known.as_str()).filter(|known| self.defined.contains(*known));
         let constants = self.launch.constants.iter().map(|(known, _)| known.as_str());
-        let places = PLACES.iter().map(|(known, _)| *known).chain(["global_thread"]);
+        let places = POSITION_NAMES.iter().map(|(known, _)| *known).chain(["global_thread"]);
         Err(unknown(name, scope.chain(lets).chain(constants).chain(places)))
     }
 
-    /// Notes a problem unless `name` may be given to a counter or a `let`.
+    /// Reports a problem if `name` is not allowed for a counter or a `let`.
     pub(super) fn check_new_name(&mut self, key: &str, name: &str, line: u32, counter: bool) {
         let constant = self.launch.constants.iter().any(|(known, _)| known == name);
-        let place = is_place(name);
+        let place = is_position_name(name);
         let counted = self.scope.iter().any(|(known, _)| known == name);
         let bound = counter && self.lets.iter().any(|(known, _, _)| known == name);
         let problem = if !is_name(name) {
             Problem::new(line, key, "not a name").help("names are letters, digits and _, and start with a letter")
         } else if constant || place || counted || bound {
-            Problem::new(line, key, "the name already means something here").help("choose another name")
+            Problem::new(line, key, "the name is already defined here").help("choose another name")
         } else {
             return;
         };
@@ -102,7 +102,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Finds `let`s and which of them vary by lane, without binding anything.
+/// A search for `let`s and their variation by lane, without binding formulas.
 struct LetScan<'s> {
     model: &'s ModelText,
     varying: &'s mut FxHashSet<String>,
@@ -113,7 +113,7 @@ impl LetScan<'_> {
     fn varies(&self, formula: &Formula) -> bool {
         let mut found = false;
         formula.expr.names(&mut |name| {
-            let place = PLACES.iter().any(|(known, meaning)| *known == name && matches!(meaning, Meaning::Lane(_)));
+            let place = POSITION_NAMES.iter().any(|(known, meaning)| *known == name && matches!(meaning, Meaning::Lane(_)));
             found |= place || matches!(name, "random" | "global_thread") || self.varying.contains(name);
         });
         found

@@ -1,80 +1,80 @@
-//! The steps of a kernel's body, as written.
+//! The parsed steps of a kernel's body.
 
 use super::ops::OpInfo;
 use super::text::Formula;
 
-/// A register operand: a name, and an index when the name is that of several registers.
+/// A register operand: a name, and an index if several registers have the name.
 #[derive(Clone, Debug)]
 pub(super) struct RegisterUse {
     /// The name; `rz` is the zero register.
     pub(super) name: String,
-    /// Which of the registers of that name; also carries the text and line of the operand.
+    /// Index among the registers of this name; also has the text and line of the operand.
     pub(super) index: Formula,
 }
 
-/// The caches that a load goes through.
+/// Caches that a load uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LoadCache {
-    /// L1 and LLC.
+    /// The L1 and the LLC.
     L1,
-    /// LLC only.
+    /// Only the LLC.
     Llc,
-    /// The texture cache, where the machine has one, and the LLC.
+    /// The texture cache, if the machine has one, and the LLC.
     Texture,
 }
 
-/// The memory side of an operation.
+/// The memory access of an operation.
 #[derive(Clone, Debug)]
 pub(super) struct AccessStep {
     /// A buffer of the model or a shared array of the kernel.
     pub(super) buffer: String,
     /// Line of the buffer's name.
     pub(super) line: u32,
-    /// Element that a lane accesses.
+    /// Index of the element that a lane accesses.
     pub(super) index: Formula,
-    /// Bytes per lane; an element of the buffer when absent.
+    /// Bytes per lane; by default an element of the buffer.
     pub(super) width: Option<Formula>,
-    /// Which cache a load goes through.
+    /// Caches that a load uses.
     pub(super) cache: LoadCache,
-    /// What an atomic or reduction computes.
+    /// Function of an atomic operation or reduction.
     pub(super) function: &'static str,
 }
 
-/// One instruction.
+/// An instruction with its operands.
 #[derive(Clone, Debug)]
 pub(super) struct OpStep {
-    /// Its row in the operation table.
+    /// Row of the operation table.
     pub(super) op: &'static OpInfo,
-    /// Destination.
+    /// Destination register.
     pub(super) dst: Option<RegisterUse>,
-    /// Sources in order.
+    /// Source registers in order.
     pub(super) src: Vec<RegisterUse>,
     /// The predicate: lanes for which it is 0 do not execute.
     pub(super) when: Option<Formula>,
-    /// What it accesses.
+    /// Memory access of the instruction.
     pub(super) access: Option<AccessStep>,
 }
 
-/// What a step does.
+/// Kinds of steps.
 #[derive(Clone, Debug)]
 pub(super) enum StepKind {
-    /// Executes an instruction.
+    /// An instruction.
     Op(Box<OpStep>),
-    /// Repeats steps, counting from 0.
+    /// A loop over steps, with a counter from 0.
     Loop { counter: String, count: Formula, unroll: bool, body: Vec<Step> },
-    /// Chooses between steps, lane by lane.
+    /// A choice between steps, lane by lane.
     If { condition: Formula, then: Vec<Step>, otherwise: Vec<Step> },
-    /// Gives a name a value; emits nothing.
+    /// A named value; emits no instruction.
     Let { name: String, value: Formula },
     /// The steps of a named block.
     Use(String),
 }
 
-/// A step with its place.
+/// A step with its location.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     /// Line of the file.
     pub(super) line: u32,
-    /// What it does.
+    /// Kind of the step.
     pub(super) kind: StepKind,
 }

@@ -1,4 +1,4 @@
-//! Bound formulas: names resolved to constants and frame slots, evaluated for a warp (once) or for its lanes.
+//! Bound formulas: names are resolved to constants and frame slots, and a formula is evaluated once for a warp or for each of its lanes.
 
 use warpshard_base::{LaneMask, Rng, WARP_SIZE};
 
@@ -8,7 +8,7 @@ use super::expr::{Expr, Op};
 /// One value per lane.
 pub(super) type Lanes = [i64; WARP_SIZE as usize];
 
-/// Uniform slots that every warp has; loop counters and uniform `let`s follow.
+/// Uniform slots of every warp; loop counters and uniform `let`s follow.
 pub(super) mod uniform {
     pub(in super::super) const CTA: u16 = 0;
     pub(in super::super) const CTA_X: u16 = 1;
@@ -18,7 +18,7 @@ pub(super) mod uniform {
     pub(in super::super) const COUNT: u16 = 5;
 }
 
-/// Lane slots that depend on the warp's place in the CTA alone; lane-varying `let`s follow.
+/// Lane slots that depend only on the warp's position in the CTA; lane-varying `let`s follow.
 pub(super) mod lanes {
     pub(in super::super) const LANE: u16 = 0;
     pub(in super::super) const THREAD: u16 = 1;
@@ -31,52 +31,52 @@ pub(super) mod lanes {
 /// A bound formula.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// A number.
+    /// A constant.
     Const(i64),
     /// A slot with one value for the warp.
     Uniform(u16),
     /// A slot with one value per lane.
     Lane(u16),
-    /// An operation.
+    /// A binary operation.
     Binary(Op, Box<(Value, Value)>),
-    /// A draw per lane.
+    /// A random draw per lane, below the bound.
     Random(Box<Value>),
-    /// A draw for the warp.
+    /// A random draw for the warp, below the bound.
     RandomWarp(Box<Value>),
 }
 
-/// Why a value could not be computed.
+/// Faults of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// An undefined or overflowing operation.
     Arithmetic(Op, i64, i64),
-    /// A draw below a number that is not positive.
+    /// A random draw with a bound that is not positive.
     Bound(i64),
 }
 
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
-            Self::Arithmetic(op, a, b) => f.write_str(&op.complaint(a, b)),
+            Self::Arithmetic(op, a, b) => f.write_str(&op.failure_reason(a, b)),
             Self::Bound(bound) => write!(f, "random({bound}); the argument must be at least 1"),
         }
     }
 }
 
-/// What a name means where a formula is bound.
+/// Meanings of a name in a formula that is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// A number known now.
+    /// A compile-time constant.
     Const(i64),
     /// A uniform slot.
     Uniform(u16),
     /// A lane slot.
     Lane(u16),
-    /// `cta * threads + thread`, for this many threads.
+    /// `cta * threads + thread`, for this number of threads.
     GlobalThread(i64),
 }
 
-/// Resolves the names of `expr`; constants are folded. The place of a problem is for the caller to fill in.
+/// Resolves the names of `expr` and folds constants. The caller adds the location of a problem.
 pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<Meaning, Problem>) -> Result<Value, Problem> {
     Ok(match expr {
         Expr::Int(value) => Value::Const(*value),
@@ -111,13 +111,13 @@ pub(super) fn bind(expr: &Expr, resolve: &dyn Fn(&str) -> Result<Meaning, Proble
     })
 }
 
-/// A fault among constants; the place is still to be filled in.
+/// Returns the problem of a fault among constants; the caller adds the location.
 fn fault(fault: Fault) -> Problem {
-    Problem::new(0, "", fault.to_string()).help("change the formula, or the parameters that it follows from")
+    Problem::new(0, "", fault.to_string()).help("change the formula, or the parameters that determine it")
 }
 
 impl Value {
-    /// Calls `see` with every node.
+    /// Calls `see` with every node of the formula.
     fn visit(&self, see: &mut dyn FnMut(&Self)) {
         see(self);
         match self {
@@ -136,12 +136,12 @@ impl Value {
         found
     }
 
-    /// Whether lanes of a warp may get different values.
+    /// Returns true if lanes of a warp may get different values.
     pub(super) fn varies(&self) -> bool {
         self.any(|value| matches!(value, Self::Lane(_) | Self::Random(_)))
     }
 
-    /// Whether it depends on nothing but the place of the thread in its CTA.
+    /// Returns true if the value depends only on the position of the thread in its CTA.
     pub(super) fn is_fixed(&self) -> bool {
         !self.any(|value| match value {
             Self::Lane(slot) => *slot >= lanes::COUNT,
@@ -150,7 +150,7 @@ impl Value {
         })
     }
 
-    /// Whether CTAs may get different values.
+    /// Returns true if CTAs may get different values.
     pub(super) fn differs_by_cta(&self) -> bool {
         self.any(|value| match value {
             Self::Uniform(slot) => *slot < uniform::WARP,
@@ -159,7 +159,7 @@ impl Value {
         })
     }
 
-    /// Whether warps of a CTA may get different values.
+    /// Returns true if warps of a CTA may get different values.
     pub(super) fn differs_by_warp(&self) -> bool {
         self.any(|value| match value {
             Self::Uniform(slot) => *slot == uniform::WARP,
@@ -169,7 +169,7 @@ impl Value {
         })
     }
 
-    /// The value for the warp; the formula does not vary by lane.
+    /// Evaluates a formula that does not vary by lane.
     pub(super) fn scalar(&self, frame: &mut Frame<'_>) -> Result<i64, Fault> {
         match self {
             Self::Const(value) => Ok(*value),
@@ -187,7 +187,7 @@ impl Value {
         }
     }
 
-    /// The value of every lane in `mask`; other lanes get something.
+    /// Evaluates the formula for every lane in `mask`; the values of other lanes are arbitrary.
     pub(super) fn lanes(&self, frame: &mut Frame<'_>, mask: LaneMask, out: &mut Lanes) -> Result<(), Fault> {
         match self {
             Self::Lane(slot) => *out = *frame.lane_slot(*slot),
@@ -216,7 +216,7 @@ impl Value {
         Ok(())
     }
 
-    /// The lanes of `mask` for which the value is not 0.
+    /// Returns the lanes of `mask` for which the value is not 0.
     pub(super) fn select(&self, frame: &mut Frame<'_>, mask: LaneMask) -> Result<LaneMask, Fault> {
         if !self.varies() {
             return Ok(if self.scalar(frame)? != 0 { mask } else { LaneMask(0) });
@@ -232,7 +232,7 @@ fn positive(bound: i64) -> Result<u64, Fault> {
     u64::try_from(bound).ok().filter(|&bound| bound > 0).ok_or(Fault::Bound(bound))
 }
 
-/// `left = left op right` for the lanes of `mask`; the operation is chosen once, so that the loop is a simple one.
+/// Computes `left = left op right` for the lanes of `mask`; the operation is selected outside of the loop over lanes.
 fn combine(op: Op, mask: LaneMask, left: &mut Lanes, right: &Lanes) -> Result<(), Fault> {
     #[inline(always)]
     fn each(op: Op, mask: LaneMask, left: &mut Lanes, right: &Lanes, apply: impl Fn(i64, i64) -> Option<i64>) -> Result<(), Fault> {
@@ -254,20 +254,20 @@ fn combine(op: Op, mask: LaneMask, left: &mut Lanes, right: &Lanes) -> Result<()
     }
 }
 
-/// The values that formulas of one warp see.
+/// The inputs of all formulas of one warp.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Frame<'p> {
     /// The fixed lane slots of the warp.
-    pub(super) places: &'p [Lanes],
+    pub(super) positions: &'p [Lanes],
     /// One value per uniform slot.
     pub(super) uniform: Vec<i64>,
     /// One vector per further lane slot.
     pub(super) lanes: Vec<Lanes>,
-    /// Seed of the run.
+    /// Random seed of the run.
     pub(super) seed: u64,
-    /// The launch, counted over the workload.
+    /// Number of the launch in the workload.
     pub(super) kernel: u64,
-    /// Draws so far in this warp.
+    /// Number of draws so far in this warp.
     pub(super) occurrence: u64,
 }
 
@@ -275,10 +275,11 @@ impl Frame<'_> {
     #[inline]
     fn lane_slot(&self, slot: u16) -> &Lanes {
         let (slot, fixed) = (usize::from(slot), usize::from(lanes::COUNT));
-        if slot < fixed { &self.places[slot] } else { &self.lanes[slot - fixed] }
+        if slot < fixed { &self.positions[slot] } else { &self.lanes[slot - fixed] }
     }
 
-    /// The generator of the next draw: keyed by (kernel, CTA, warp, occurrence), so it does not depend on anything else drawn.
+    /// Returns the generator of the next draw, which is keyed by (kernel, CTA, warp, occurrence), so that it does not depend on other
+    /// draws.
     fn draw(&mut self) -> Rng {
         let cta = self.uniform[usize::from(uniform::CTA)] as u64;
         let warp = self.uniform[usize::from(uniform::WARP)] as u64;

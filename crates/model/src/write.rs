@@ -12,13 +12,13 @@ use super::load::{Model, ModelKernel};
 /// The binary version of Volta, whose mnemonics models use.
 const BINARY_VERSION: u32 = 70;
 
-/// Writes `kernelslist.g` and one `kernel-N.traceg` per launch into the folder `out`, which is made if it is missing.
+/// Writes `kernelslist.g` and one `kernel-N.traceg` per launch into the folder `out`, which is created if it does not exist.
 ///
-/// Returns the path of `kernelslist.g`. Loading that trace gives the same copies, launches and instructions, but for loads of textures:
-/// an instruction for textures has no addresses in a trace, so that they are written as loads of global memory.
+/// Returns the path of `kernelslist.g`. The trace has the same copies, launches and instructions as the model, except texture loads: a
+/// texture instruction has no addresses in a trace, so that texture loads are written as loads of global memory.
 ///
 /// # Errors
-/// Those of the file system; and when a CTA cannot be generated, with the model's message.
+/// Fails if a file cannot be written, or if a CTA cannot be generated, with the model's message.
 pub fn write_trace(model: &Model, out: &Path) -> io::Result<PathBuf> {
     fs::create_dir_all(out)?;
     let mut list = Vec::new();
@@ -32,7 +32,7 @@ pub fn write_trace(model: &Model, out: &Path) -> io::Result<PathBuf> {
             }
         }
     }
-    // The list comes last, so that a folder with a list is complete.
+    // The list is written last, so that a folder with a list is complete.
     let path = out.join("kernelslist.g");
     fs::write(&path, list)?;
     Ok(path)

@@ -1,4 +1,4 @@
-//! Kernel models side by side.
+//! Several kernel models that share a GPU.
 
 use warpshard_base::{AppId, MAX_APPLICATIONS, address_space};
 use warpshard_workload::{Application, Command, Part, Workload, mix};
@@ -8,7 +8,7 @@ fn part(name: &str) -> Part {
 }
 
 #[test]
-fn applications_keep_their_launches_and_get_address_spaces_of_their_own() {
+fn applications_keep_their_launches_and_get_separate_address_spaces() {
     let (stream, gather) = (part("stream").workload, part("gather").workload);
     let counts = (stream.kernels.len() as u32, gather.kernels.len() as u32);
     let mixed = mix(vec![part("stream"), part("gather"), part("stream")], true).unwrap();

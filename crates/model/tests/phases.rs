@@ -8,7 +8,7 @@ use warpshard_model::{Model, builtin_model};
 use warpshard_workload::phases::{Latencies, LongOps, Phases};
 use warpshard_workload::{Control, CtaProgram, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 
-/// A warp that diverges at a branch by lane and a loop that all lanes repeat.
+/// A warp with a branch that diverges by lane, and a loop that all lanes repeat.
 const BRANCHES: &str = r#"
 name = "branches"
 [buffers]
@@ -44,13 +44,13 @@ fn what_warps_do_shows_the_blocks_that_a_model_knows() {
 }
 
 #[test]
-fn phases_do_not_depend_on_what_is_decoded() {
+fn phases_do_not_depend_on_decoded_ctas() {
     let model = builtin_model(Files::core(), "reduce", 1, &[]).unwrap();
     let kernel = &model.kernels[0].kernel;
     let before = Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All);
     kernel.source.cta(CtaIndex(7));
     assert_eq!(before, Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All));
-    // A table that grew by instructions of later CTAs gives the known ones the same distances.
+    // A table that was extended by instructions of later CTAs has the same distances for the earlier instructions.
     let program = kernel.source.cta(CtaIndex(0));
     let mut code = program.code.to_vec();
     let src = [NO_REGISTER; 4];

@@ -8,7 +8,7 @@ fn workload() -> Workload {
 }
 
 #[test]
-fn a_spread_kernel_has_each_of_its_ctas_once_and_is_awaited_as_a_whole() {
+fn a_spread_kernel_has_each_cta_once_and_ends_as_a_whole() {
     let once = workload();
     let spread = for_gpus(&once, &[4, 4, 4], true).unwrap();
     assert_eq!(spread.kernels.len(), 3 * once.kernels.len());
@@ -42,7 +42,7 @@ fn programmatic_dependent_launches_stay_on_their_gpu_and_are_not_spread() {
 }
 
 #[test]
-fn gpus_that_are_not_there_are_refused() {
+fn missing_gpus_are_rejected() {
     let mut named = workload();
     named.kernels[0].info.gpu = Some(GpuId(2));
     let error = for_gpus(&named, &[4, 4], false).unwrap_err().to_string();

@@ -1,10 +1,10 @@
-//! An arbiter that serves the oldest packet first: each output grants the input whose packet has waited longest, and the lowest input of equal ones.
+//! An age-based arbiter: each output grants the input whose packet has waited longest, and the lowest input among equals.
 //!
-//! Age-based arbitration is the one by which Abts and Weisser (SC 2007) keep packets that come from far from starving.
+//! Abts and Weisser (SC 2007) use age-based arbitration to keep packets from distant nodes from starving.
 
-use warpshard_seam::{Arbiter, Asking};
+use warpshard_seam::{Arbiter, ArbiterRequest};
 
-/// The arbiter, which keeps nothing.
+/// The age-based arbiter, which has no state.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Age;
 
@@ -13,8 +13,8 @@ impl Arbiter for Age {
         "age"
     }
 
-    fn grant(&mut self, _: usize, asking: &[Asking]) -> usize {
-        let oldest = asking.iter().enumerate().min_by_key(|(_, asking)| asking.since);
+    fn grant(&mut self, _: usize, requests: &[ArbiterRequest]) -> usize {
+        let oldest = requests.iter().enumerate().min_by_key(|(_, requests)| requests.since);
         oldest.map_or(0, |(place, _)| place)
     }
 }

@@ -1,15 +1,15 @@
-//! The ports at which messages become visible in each cycle, so that cycles without any cost nothing.
+//! A calendar of the ports at which messages become visible in each cycle, so that cycles without messages cost nothing.
 
 use warpshard_base::{Cycle, Slots};
 
-/// Cycles ahead of the present that have a bucket of their own.
-const SPAN: u64 = 256;
-const SPAN_WORDS: usize = (SPAN / 64) as usize;
+/// Cycles ahead of the present that have a separate bucket.
+const SPAN_CYCLES: u64 = 256;
+const SPAN_WORDS: usize = (SPAN_CYCLES / 64) as usize;
 
-/// The position in an iteration over the ports of a cycle.
+/// A position in an iteration over the ports of a cycle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cursor {
-    /// The number of words that were read, and the remaining ports of the last one.
+    /// The number of words already read, and the remaining ports of the last word.
     word: usize,
     ports: u64,
 }
@@ -18,39 +18,39 @@ pub(super) struct Cursor {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Calendar {
     words: usize,
-    /// A set of `words` words per cycle, in places of which there are two to `shift`.
+    /// A set of ports per cycle: `words` words in a slot of 2^`shift` words.
     buckets: Slots<u64>,
     shift: u32,
-    /// The cycles whose sets hold ports.
+    /// The cycles with a non-empty set.
     filled: [u64; SPAN_WORDS],
-    /// Ports due beyond the buckets; rare, since messages come about an epoch ahead.
+    /// Ports due beyond the buckets. They are rare, because messages arrive about one epoch ahead.
     far: Vec<(Cycle, u32)>,
 }
 
 impl Calendar {
-    /// A calendar for `ports` ports.
+    /// Returns a calendar for `ports` ports.
     pub(super) fn new(ports: usize) -> Self {
         let words = ports.div_ceil(64);
         let places = words.next_power_of_two();
-        let buckets = Slots::new(places * SPAN as usize, 0);
+        let buckets = Slots::new(places * SPAN_CYCLES as usize, 0);
         Self { words, buckets, shift: places.trailing_zeros(), filled: [0; SPAN_WORDS], far: Vec::new() }
     }
 
-    /// Enters `port` at cycle `at`, at or after the present.
+    /// Adds `port` at cycle `at`, which is not before `now`.
     #[inline]
-    pub(super) fn note(&mut self, now: Cycle, at: Cycle, port: usize) {
-        if at.0 - now.0 >= SPAN {
+    pub(super) fn add(&mut self, now: Cycle, at: Cycle, port: usize) {
+        if at.0 - now.0 >= SPAN_CYCLES {
             self.far.push((at, port as u32));
             return;
         }
         debug_assert!(port / 64 < self.words, "port {port} of {} words", self.words);
-        let bucket = (at.0 % SPAN) as usize;
+        let bucket = (at.0 % SPAN_CYCLES) as usize;
         let word = port / 64;
         *self.word(bucket, word) |= 1 << (port % 64);
         self.filled[bucket / 64] |= 1 << (bucket % 64);
     }
 
-    /// The first cycle at or after `now` that has a port.
+    /// Returns the first cycle at or after `now` that has a port.
     #[inline]
     pub(super) fn next(&self, now: Cycle) -> Cycle {
         let near = self.next_bucket(now);
@@ -59,9 +59,9 @@ impl Calendar {
 
     #[inline]
     fn next_bucket(&self, now: Cycle) -> Cycle {
-        let first = (now.0 % SPAN) as usize;
+        let first = (now.0 % SPAN_CYCLES) as usize;
         let (word, bit) = (first / 64, first % 64);
-        // The word of the present is examined twice: its bits from the present on first, those below last.
+        // The word of the present is examined twice: first its bits from the present on, at the end the bits below.
         for step in 0..=SPAN_WORDS {
             let at = (word + step) % SPAN_WORDS;
             let mask = match step {
@@ -72,20 +72,20 @@ impl Calendar {
             let found = self.filled[at] & mask;
             if found != 0 {
                 let bucket = at as u64 * 64 + u64::from(found.trailing_zeros());
-                return now.after((bucket + SPAN - first as u64) % SPAN);
+                return now.after((bucket + SPAN_CYCLES - first as u64) % SPAN_CYCLES);
             }
         }
         Cycle::NEVER
     }
 
-    /// Removes the next port of cycle `now`, ascending. Call [`Calendar::arrive`] first.
+    /// Removes and returns the next port of cycle `now`, in ascending order. Call [`Calendar::arrive`] first.
     #[inline]
     pub(super) fn take(&mut self, now: Cycle, cursor: &mut Cursor) -> Option<usize> {
         while cursor.ports == 0 {
             if cursor.word == self.words {
                 return None;
             }
-            cursor.ports = std::mem::take(self.word((now.0 % SPAN) as usize, cursor.word));
+            cursor.ports = std::mem::take(self.word((now.0 % SPAN_CYCLES) as usize, cursor.word));
             cursor.word += 1;
         }
         let port = (cursor.word - 1) * 64 + cursor.ports.trailing_zeros() as usize;
@@ -98,22 +98,22 @@ impl Calendar {
         self.buckets.get_mut(((bucket << self.shift) + word) as u32)
     }
 
-    /// Sets the present to `now`; returns whether that cycle has a port.
+    /// Advances the present to `now`; returns true if that cycle has a port.
     #[inline]
     pub(super) fn arrive(&mut self, now: Cycle) -> bool {
         if !self.far.is_empty() {
             let mut i = 0;
             while i < self.far.len() {
                 let (at, port) = self.far[i];
-                if at.0 - now.0 < SPAN {
+                if at.0 - now.0 < SPAN_CYCLES {
                     self.far.swap_remove(i);
-                    self.note(now, at, port as usize);
+                    self.add(now, at, port as usize);
                 } else {
                     i += 1;
                 }
             }
         }
-        let bucket = (now.0 % SPAN) as usize;
+        let bucket = (now.0 % SPAN_CYCLES) as usize;
         let bit = 1 << (bucket % 64);
         let found = self.filled[bucket / 64] & bit != 0;
         self.filled[bucket / 64] &= !bit;
@@ -126,12 +126,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_are_seen_in_their_cycle_near_or_far() {
+    fn ports_become_visible_in_their_cycle() {
         let mut calendar = Calendar::new(4200);
         let now = Cycle(1000);
         let all = [(1000, 0), (1063, 64), (1255, 129), (1256, 3), (5000, 7), (5000, 4031), (5000, 4032), (5000, 4199)];
         for (at, port) in all {
-            calendar.note(now, Cycle(at), port);
+            calendar.add(now, Cycle(at), port);
         }
         let mut seen = Vec::new();
         let mut now = now;

@@ -1,6 +1,6 @@
-//! A network of this description cannot be built.
+//! The error of a network specification.
 
 warpshard_base::message_error! {
-    /// A network of this description cannot be built.
+    /// A network with this specification cannot be built.
     pub struct SpecError;
 }

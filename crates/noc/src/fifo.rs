@@ -1,15 +1,16 @@
 //! The `fifo` crossbar: input queues with head-of-line blocking, one packet per output and cycle, regardless of its size.
 //!
-//! Arbitration is that of GPGPU-Sim's `local_interconnect.cc`. With iSLIP the outputs arbitrate in ascending order, each starting
-//! at its own pointer, which moves past the granted input; an input whose packet was granted requests for its next packet at the
-//! outputs that have not arbitrated yet. An arbiter that sees packets is a [`seam::Arbiter`](warpshard_seam::Arbiter) behind a trait object. With round robin the inputs are served in rotation, starting one further each cycle.
-//! A packet visible in cycle t can be granted in t. Every packet spends a credit of its output and frees a slot at its input.
-//! Invariant: the requests of an output are exactly the inputs whose oldest visible packet goes there.
+//! Arbitration follows GPGPU-Sim's `local_interconnect.cc`. With iSLIP the outputs arbitrate in ascending order, each starting at its own
+//! pointer, which moves past the granted input. After a grant, the input's next packet may request an output that has not arbitrated yet.
+//! An arbiter that examines packets is a [`seam::Arbiter`](warpshard_seam::Arbiter) behind a trait object. With round robin the inputs are
+//! served in rotation, and the first input advances by one each cycle. A packet visible in cycle t can be granted in t. Every packet spends
+//! a credit of its output and frees a slot at its input. Invariant: the requests of an output are exactly the inputs whose oldest visible
+//! packet goes there.
 
 use warpshard_base::{Cycle, SectorMask};
 use warpshard_config::machine::{Arbiter, Noc};
 use warpshard_protocol::{MemOp, Outbox, Payload};
-use warpshard_seam::{Asking, BoxedArbiter};
+use warpshard_seam::{ArbiterRequest, BoxedArbiter};
 use warpshard_stats::CounterVisitor;
 
 use super::age::Age;
@@ -19,12 +20,12 @@ use super::outputs::{Outputs, Scan};
 use super::queues::Waiting;
 use super::subnet::{Direction, Ends, FromNoc, Switch};
 
-/// The oldest packet of an input, as arbitration sees it.
+/// The oldest packet of an input as seen by arbitration.
 #[derive(Clone, Copy, Debug)]
 struct Head {
-    /// Cycles that it has waited; negative if it is not yet visible.
+    /// Cycles that the packet has waited; negative if it is not yet visible.
     waited: i64,
-    /// Its output.
+    /// The requested output.
     output: usize,
 }
 
@@ -35,9 +36,9 @@ impl Head {
     }
 }
 
-/// The counts of the packets granted in a cycle.
+/// Totals over the packets granted in a cycle.
 #[derive(Clone, Copy, Debug, Default)]
-struct Granted {
+struct GrantTotals {
     packets: u32,
     flits: u64,
     waited: i64,
@@ -46,7 +47,7 @@ struct Granted {
 /// Input queues with head-of-line blocking, and an arbiter.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Fifo {
-    /// The sectors whose data packets carry, by operation.
+    /// The sectors whose data a packet carries, by operation.
     carried: [SectorMask; 4],
     #[state(fixed)]
     arbiter: Arbiter,
@@ -54,13 +55,13 @@ pub struct Fifo {
     requests: RequestMatrix,
     /// The number of inputs with a visible packet.
     heads: u32,
-    /// Inputs to examine again after the cycle (round robin).
+    /// Inputs to examine again at the end of the cycle (round robin).
     popped: Vec<u16>,
     counters: NetCounters,
-    /// An arbiter that sees packets, in place of the other.
-    seeing: Option<BoxedArbiter>,
+    /// An arbiter that examines packets; it overrides the built-in arbitration.
+    packet_arbiter: Option<BoxedArbiter>,
     #[state(fixed)]
-    asking: Vec<Asking>,
+    asking: Vec<ArbiterRequest>,
 }
 
 impl FromNoc for Fifo {
@@ -74,24 +75,24 @@ impl FromNoc for Fifo {
             heads: 0,
             popped: Vec::with_capacity(outputs),
             counters: NetCounters::default(),
-            seeing: (spec.arbiter == Arbiter::Age).then(|| BoxedArbiter(Box::new(Age))),
+            packet_arbiter: (spec.arbiter == Arbiter::Age).then(|| BoxedArbiter(Box::new(Age))),
             asking: Vec::new(),
         }
     }
 }
 
 impl Fifo {
-    /// The counters so far.
+    /// Returns the counters.
     pub fn counters(&self) -> &NetCounters {
         &self.counters
     }
 
-    /// Requests the output of an input's oldest packet, now or when the packet becomes visible.
-    // Called for each packet, at most twice.
+    /// Requests the output of an input's oldest packet, immediately or when the packet becomes visible.
+    // This function is called at most twice per packet.
     #[inline(always)]
     fn request_output(&mut self, ends: &mut Ends, input: usize, Head { waited, output }: Head) {
         if waited < 0 {
-            ends.note(Cycle(ends.now.0 + waited.unsigned_abs()), input);
+            ends.schedule_input(Cycle(ends.now.0 + waited.unsigned_abs()), input);
             return;
         }
         self.requests.add(output, input);
@@ -100,7 +101,7 @@ impl Fifo {
     }
 
     fn islip(&mut self, ends: &mut Ends, out: &mut Outbox) {
-        let mut granted = Granted::default();
+        let mut granted = GrantTotals::default();
         let mut scan = Scan::first();
         while let Some(output) = self.outputs.next_ready(&mut scan) {
             let input = self.requests.take(output, self.outputs.last_granted(output));
@@ -112,7 +113,7 @@ impl Fifo {
     }
 
     fn round_robin(&mut self, ends: &mut Ends, out: &mut Outbox) {
-        // The reference numbers SMs before slices and rotates over all of them, inputs or not.
+        // GPGPU-Sim numbers SMs before slices and rotates over all of them, whether they are inputs or not.
         let (inputs, outputs) = (ends.inputs, ends.outputs);
         let nodes = inputs + outputs;
         let turn = (ends.now.0 % nodes as u64) as usize;
@@ -122,7 +123,7 @@ impl Fifo {
             _ => 0,
         };
         let before = if first == 0 { RequestMatrix::last(inputs) } else { first as u16 - 1 };
-        let mut granted = Granted::default();
+        let mut granted = GrantTotals::default();
         let mut scan = Scan::first();
         while let Some(output) = self.outputs.next_ready(&mut scan) {
             let input = self.requests.take(output, before);
@@ -135,27 +136,28 @@ impl Fifo {
         }
     }
 
-    /// Takes an arbiter of the calling program.
+    /// Installs a user-defined arbiter.
     pub(super) fn set_arbiter(&mut self, arbiter: BoxedArbiter) {
-        self.seeing = Some(arbiter);
+        self.packet_arbiter = Some(arbiter);
     }
 
-    /// Each output serves the input that an arbiter chooses which sees packets. An input whose packet left asks again in the next cycle.
+    /// Lets the arbiter that examines packets choose an input for each output. An input whose packet left makes its next request in the
+    /// next cycle.
     #[cold]
     #[inline(never)]
-    fn by_sight(&mut self, ends: &mut Ends, out: &mut Outbox) {
-        let Some(mut arbiter) = self.seeing.take() else { panic!("the calling program brought no arbiter") };
-        let (now, mut granted) = (ends.now, Granted::default());
+    fn arbitrate_by_policy(&mut self, ends: &mut Ends, out: &mut Outbox) {
+        let Some(mut arbiter) = self.packet_arbiter.take() else { panic!("the calling program provided no arbiter") };
+        let (now, mut granted) = (ends.now, GrantTotals::default());
         let mut scan = Scan::first();
         while let Some(output) = self.outputs.next_ready(&mut scan) {
             self.asking.clear();
             for input in (0..ends.inputs).filter(|input| self.requests.has(output, *input)) {
                 let Some(waiting) = ends.queues.get(input as u32).front() else { continue };
                 let (port, kernel) = (waiting.packet.port, waiting.packet.kernel());
-                self.asking.push(Asking { input: input as u16, since: waiting.arrival(now), port, kernel });
+                self.asking.push(ArbiterRequest { input: input as u16, since: waiting.arrival(now), port, kernel });
             }
             let place = arbiter.0.grant(output, &self.asking);
-            let Some(Asking { input, .. }) = self.asking.get(place).copied() else {
+            let Some(ArbiterRequest { input, .. }) = self.asking.get(place).copied() else {
                 panic!("the arbiter `{}` chose number {place} of {} inputs", arbiter.0.name(), self.asking.len())
             };
             self.requests.remove(output, usize::from(input));
@@ -163,16 +165,16 @@ impl Fifo {
             self.popped.push(input);
         }
         self.count_granted(granted);
-        self.seeing = Some(arbiter);
+        self.packet_arbiter = Some(arbiter);
         while let Some(input) = self.popped.pop() {
             self.enter(ends, usize::from(input));
         }
     }
 
-    /// Forwards the oldest packet of an input; returns the next one.
-    // Inlined into both arbiters, which call it once for each packet.
+    /// Forwards the oldest packet of an input and returns the next one.
+    // This function is inlined into both arbiters, which call it once per packet.
     #[inline(always)]
-    fn grant(&mut self, ends: &mut Ends, input: usize, output: usize, granted: &mut Granted, out: &mut Outbox) -> Option<Head> {
+    fn grant(&mut self, ends: &mut Ends, input: usize, output: usize, granted: &mut GrantTotals, out: &mut Outbox) -> Option<Head> {
         let (now, link) = (ends.now, ends.link_to(output));
         let queue = ends.queues.get_mut(input as u32);
         let Some(waiting) = queue.front() else { panic!("input {input} of a crossbar is empty at {now}") };
@@ -185,14 +187,14 @@ impl Fifo {
         if next.is_some() {
             queue.prefetch_second();
         }
-        ends.give_place(input, out);
+        ends.return_slot(input, out);
         self.outputs.grant(output, input as u16);
         next
     }
 
-    /// Counts the packets granted in a cycle, which have left their inputs.
+    /// Adds the packets granted in a cycle, which have left their inputs, to the counters.
     #[inline]
-    fn count_granted(&mut self, Granted { packets, flits, waited }: Granted) {
+    fn count_granted(&mut self, GrantTotals { packets, flits, waited }: GrantTotals) {
         self.heads -= packets;
         self.counters.packets += u64::from(packets);
         self.counters.flits += flits;
@@ -206,7 +208,7 @@ impl Switch for Fifo {
     }
 
     /// Examines the oldest packet of an input.
-    // Called for each packet that was not visible when the one before it was granted.
+    // This function is called for each packet that was not visible when the previous one was granted.
     #[inline(always)]
     fn enter(&mut self, ends: &mut Ends, input: usize) {
         let queue = ends.queues.get(input as u32);
@@ -217,8 +219,8 @@ impl Switch for Fifo {
     }
 
     #[inline]
-    fn expect_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool {
-        self.outputs.expect(output, at, credits)
+    fn receive_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool {
+        self.outputs.receive_credits(output, at, credits)
     }
 
     fn take_credits(&mut self, output: usize, now: Cycle) -> Option<Cycle> {
@@ -240,7 +242,7 @@ impl Switch for Fifo {
             match self.arbiter {
                 Arbiter::Islip => self.islip(ends, out),
                 Arbiter::RoundRobin => self.round_robin(ends, out),
-                Arbiter::Age | Arbiter::Own => self.by_sight(ends, out),
+                Arbiter::Age | Arbiter::Own => self.arbitrate_by_policy(ends, out),
             }
         }
     }
@@ -259,7 +261,7 @@ impl Switch for Fifo {
             let inputs: Vec<_> = (0..ends.inputs).filter(|input| self.requests.has(output, *input)).collect();
             let queues = || inputs.iter().map(|input| ends.queues.get(*input as u32));
             let since = queues().filter_map(|queue| queue.front()).map(|waiting| waiting.arrival(ends.now)).min()?;
-            let reason = if self.outputs.has_credit(output) { "nothing stops it" } else { "the receiver's queue is full" };
+            let reason = if self.outputs.has_credit(output) { "no receiver blocks them" } else { "the receiver's queue is full" };
             let packets: u32 = queues().map(|queue| queue.len()).sum();
             Some(format!("{} inputs with {packets} packets wait for output {output} since {since}: {reason}", inputs.len()))
         };

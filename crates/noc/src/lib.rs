@@ -1,8 +1,8 @@
-//! The network between SMs and memory partitions: one unit per subnet.
+//! The network between SMs and memory partitions, with one unit per subnet.
 //!
-//! A subnet is its ends, `subnet`, around a switch: `fifo` and `output_queued` are crossbars, `mesh` has networks of virtual-channel
-//! routers. `queues` has the input queues, `matrix` and `outputs` the requests of a crossbar and the credits of its outputs, and
-//! `calendar` the cycles in which messages become visible. A new crossbar is a file and a row of `crossbars!`.
+//! A subnet consists of its ends (`subnet`) around a switch: `fifo` and `output_queued` are crossbars, `mesh` has networks of
+//! virtual-channel routers. `queues` has the input queues, `matrix` and `outputs` the requests of a crossbar and the credits of its
+//! outputs, and `calendar` the cycles in which messages become visible. A new crossbar is a file and a row of `crossbars!`.
 #![forbid(unsafe_code)]
 
 mod age;
@@ -38,17 +38,17 @@ macro_rules! crossbars {
     ($($module:ident::$name:ident),+ $(,)?) => {
         $(pub use $module::$name;)+
 
-        /// A subnet that is a crossbar: a closed set, so that each kind is stepped without dynamic dispatch.
+        /// A crossbar subnet. The enumeration avoids dynamic dispatch in every cycle.
         #[derive(Clone, Debug, warpshard_state::State)]
         pub enum Crossbar {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name(Subnet<$name>)),+
         }
 
         impl Crossbar {
-            /// A subnet of `inputs` senders and `outputs` receivers, at cycle 0; none where the kind is a network of routers.
+            /// Returns a subnet of `inputs` senders and `outputs` receivers, at cycle 0; `None` for a network of routers.
             ///
             /// # Panics
-            /// When a sender or receiver has no room for a packet.
+            /// If a sender or receiver has no space for a packet.
             pub fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, ports: SubnetPorts) -> Option<Self> {
                 match spec.crossbar {
                     $(Kind::$name => Some(Self::$name(Subnet::new(direction, spec, inputs, outputs, ports))),)+
@@ -71,7 +71,7 @@ crossbars! {
 }
 
 impl Crossbar {
-    /// The same with an arbiter that sees packets, where it is a `fifo` crossbar, which alone has arbiters.
+    /// Returns the subnet with an arbiter that examines packets, if it is a `fifo` crossbar; the other kinds have no arbiter.
     #[must_use]
     pub fn with_arbiter(mut self, arbiter: Option<BoxedArbiter>) -> Self {
         if let (Self::Fifo(subnet), Some(arbiter)) = (&mut self, arbiter) {

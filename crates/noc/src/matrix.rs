@@ -1,4 +1,4 @@
-//! The requests of a crossbar's inputs for its outputs, as a set of inputs for each output.
+//! The request matrix of a crossbar: for each output, the set of requesting inputs.
 
 use std::hint::select_unpredictable;
 
@@ -20,7 +20,7 @@ impl RequestMatrix {
         Self { sets: Slots::new(places * outputs, 0), words, shift: places.trailing_zeros() }
     }
 
-    /// The index of a word of an output's requests.
+    /// Returns the index of a word of an output's requests.
     #[inline]
     fn place(&self, output: usize, word: usize) -> u32 {
         debug_assert!(word < self.words, "word {word} of {}", self.words);
@@ -42,25 +42,26 @@ impl RequestMatrix {
         *self.sets.get_mut(place) &= !(1 << (input % 64));
     }
 
-    /// A pointer after the last of this number of inputs.
+    /// Returns the pointer behind the last of `inputs` inputs.
     pub(super) fn last(inputs: usize) -> u16 {
         (inputs.next_multiple_of(64) - 1) as u16
     }
 
-    /// Removes and returns the first input after `before`, wrapping, that requests `output`; there is one.
+    /// Removes and returns the first input after `before`, wrapping, that requests `output`; there must be one.
     #[inline(always)]
     pub(super) fn take(&mut self, output: usize, before: u16) -> usize {
         if self.words <= 2 { self.take_of_two(output, before) } else { self.take_of_many(output, before) }
     }
 
-    /// The same for one or two words. Which word has the input is unpredictable, so both are examined without a branch.
+    /// Does the same as [`RequestMatrix::take`] for one or two words. The word with the input is unpredictable, so both are examined
+    /// without a branch.
     #[inline(always)]
     fn take_of_two(&mut self, output: usize, before: u16) -> usize {
         let (home, last) = (self.place(output, usize::from(before / 64)), (self.words - 1) as u32);
         let away = home ^ last;
         let (all, elsewhere) = (*self.sets.get(home), *self.sets.get(away));
         let behind = all & (!1 << (before % 64));
-        debug_assert!(all | elsewhere != 0, "output {output} is wanted by nobody");
+        debug_assert!(all | elsewhere != 0, "output {output} is not requested");
         let is_away = (behind == 0) & (elsewhere != 0);
         let here = select_unpredictable(behind == 0, all, behind);
         let inputs = select_unpredictable(is_away, elsewhere, here);
@@ -76,7 +77,7 @@ impl RequestMatrix {
         // The first word is examined again at the end, for inputs up to `before`.
         let mut words = self.words;
         while inputs == 0 {
-            assert!(words > 0, "output {output} is wanted by nobody");
+            assert!(words > 0, "output {output} is not requested");
             words -= 1;
             word = if word + 1 == self.words { 0 } else { word + 1 };
             place = self.place(output, word);

@@ -1,8 +1,8 @@
 //! The `output_queued` crossbar: every output has one queue for all inputs and forwards one packet per cycle.
 //!
-//! Packets that become visible in a cycle enter the queues of the outputs immediately, in the order of the inputs. There is no
-//! head-of-line blocking, and no arbiter examines more than one queue, so the host cost is per packet, not per port.
-//! The slot at the input is freed when the packet leaves, so the senders' credits bound the queues.
+//! Packets that become visible in a cycle enter the queues of the outputs immediately, in the order of the inputs. There is no head-of-line
+//! blocking, and no arbiter examines more than one queue, so the host cost is per packet, not per port. The slot at the input is freed when
+//! the packet leaves, so the senders' credits bound the queues.
 
 use std::collections::VecDeque;
 
@@ -16,13 +16,13 @@ use super::outputs::{Outputs, Scan};
 use super::queues::Queue;
 use super::subnet::{Direction, Ends, FromNoc, Switch};
 
-/// A queue per output. Nothing contends at the inputs, so it counts no conflicts.
+/// A crossbar with a queue per output. It counts no conflicts, because packets do not contend at the inputs.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct OutputQueued {
     outputs: Outputs,
-    /// Packets that wait, by output.
+    /// Waiting packets, by output.
     queues: Box<[Queue]>,
-    /// The inputs that they came from.
+    /// The inputs of the waiting packets, by output.
     origins: Box<[VecDeque<u16>]>,
     counters: NetCounters,
 }
@@ -31,7 +31,7 @@ impl FromNoc for OutputQueued {
     fn new(_: Direction, _: &Noc, _: usize, outputs: usize, output_capacity: u32) -> Self {
         Self {
             outputs: Outputs::new(outputs, output_capacity, 0),
-            queues: Queue::several(outputs),
+            queues: Queue::new_queues(outputs),
             origins: vec![VecDeque::new(); outputs].into(),
             counters: NetCounters::default(),
         }
@@ -53,8 +53,8 @@ impl Switch for OutputQueued {
         }
     }
 
-    fn expect_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool {
-        self.outputs.expect(output, at, credits)
+    fn receive_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool {
+        self.outputs.receive_credits(output, at, credits)
     }
 
     fn take_credits(&mut self, output: usize, now: Cycle) -> Option<Cycle> {
@@ -71,7 +71,7 @@ impl Switch for OutputQueued {
         let mut scan = Scan::first();
         while let Some(output) = self.outputs.next_ready(&mut scan) {
             let (Some(waiting), Some(input)) = (self.queues[output].pop(), self.origins[output].pop_front()) else {
-                panic!("output {output} of a crossbar is wanted by nobody at {}", ends.now);
+                panic!("output {output} of a crossbar is not requested at {}", ends.now);
             };
             let packet = waiting.packet;
             self.counters.packets += 1;
@@ -79,7 +79,7 @@ impl Switch for OutputQueued {
             self.counters.queue_cycles += waiting.waited(ends.now) as u64;
             out.send(ends.link_to(output), ends.now, Payload::Mem(packet));
             self.outputs.grant(output, input);
-            ends.give_place(usize::from(input), out);
+            ends.return_slot(usize::from(input), out);
         }
     }
 
@@ -95,7 +95,7 @@ impl Switch for OutputQueued {
         let line = |output: usize| {
             let queue = &self.queues[output];
             let since = queue.front()?.arrival(ends.now);
-            let reason = if self.outputs.has_credit(output) { "nothing stops them" } else { "the receiver's queue is full" };
+            let reason = if self.outputs.has_credit(output) { "no receiver blocks them" } else { "the receiver's queue is full" };
             Some(format!("{} packets wait for output {output} since {since}: {reason}", queue.len()))
         };
         (0..ends.outputs).filter_map(line).collect()

@@ -1,34 +1,34 @@
-//! The outputs of a crossbar: which are requested, and which have credits.
+//! The outputs of a crossbar: which of them are requested, and which have credits.
 //!
-//! In: requests of inputs, and credits. Out: the outputs that can grant, ascending, and the number that are requested without a
-//! credit. Invariant: an output is ready when it is requested and has a credit.
+//! Input: requests of inputs, and credits. Output: the outputs that can grant, ascending, and the number of outputs that are requested and
+//! lack a credit. Invariant: an output is ready if it is requested and has a credit.
 
 use warpshard_base::{Cycle, Slots};
 use warpshard_protocol::CreditSender;
 
-/// The position in an ascending iteration over the ready outputs of a cycle.
+/// A position in an ascending iteration over the ready outputs of a cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scan {
     word: u32,
-    /// The outputs of the word that remain.
+    /// The remaining outputs of the present word.
     left: u64,
 }
 
 impl Scan {
-    /// The start of the iteration.
+    /// Returns the start of an iteration.
     pub(super) fn first() -> Self {
         Self { word: 0, left: u64::MAX }
     }
 }
 
-/// An output.
+/// An output of a crossbar.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct Output {
-    /// Places at its receiver.
+    /// Credits for the queue of its receiver.
     credits: CreditSender,
-    /// The number of inputs that request it.
+    /// The number of inputs that request the output.
     requests: u32,
-    /// The input granted last.
+    /// The input that was granted last.
     last_granted: u16,
 }
 
@@ -36,7 +36,7 @@ struct Output {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Outputs {
     outputs: Slots<Output>,
-    /// A bit for each ready output, in `words` words.
+    /// A bit per ready output, in `words` words.
     ready: Slots<u64>,
     words: u32,
     requested_count: u32,
@@ -44,12 +44,12 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// `count` outputs with `capacity` credits each, whose last grant was to input `last_granted`.
+    /// Returns `count` outputs with `capacity` credits each, whose last grant was to input `last_granted`.
     ///
     /// # Panics
-    /// When a receiver has no room for a packet.
+    /// If a receiver has no space for a packet.
     pub(super) fn new(count: usize, capacity: u32, last_granted: u16) -> Self {
-        assert!(capacity >= 1, "a crossbar whose receivers have no room for a packet");
+        assert!(capacity >= 1, "a crossbar whose receivers have no slot for a packet");
         Self {
             outputs: Slots::new(count, Output { credits: CreditSender::new(capacity), requests: 0, last_granted }),
             ready: Slots::new(count.div_ceil(64), 0),
@@ -59,25 +59,25 @@ impl Outputs {
         }
     }
 
-    /// The number of requested outputs.
+    /// Returns the number of requested outputs.
     #[inline]
     pub(super) fn requested(&self) -> u32 {
         self.requested_count
     }
 
-    /// The number of requested outputs without a credit.
+    /// Returns the number of requested outputs without a credit.
     #[inline]
     pub(super) fn stalled(&self) -> u32 {
         self.requested_count - self.ready_count
     }
 
-    /// Whether one is ready.
+    /// Returns true if an output is ready.
     #[inline]
     pub(super) fn any_ready(&self) -> bool {
         self.ready_count != 0
     }
 
-    /// The next ready output of the iteration.
+    /// Returns the next ready output of the iteration.
     #[inline]
     pub(super) fn next_ready(&self, scan: &mut Scan) -> Option<usize> {
         while scan.word < self.words {
@@ -92,24 +92,24 @@ impl Outputs {
         None
     }
 
-    /// The input that an output granted last.
+    /// Returns the input that an output granted last.
     #[inline]
     pub(super) fn last_granted(&self, output: usize) -> u16 {
         self.outputs.get(output as u32).last_granted
     }
 
-    /// Whether an output has a credit.
+    /// Returns true if an output has a credit.
     pub(super) fn has_credit(&self, output: usize) -> bool {
         self.outputs.get(output as u32).credits.can_send()
     }
 
-    /// Adds a request for this output.
+    /// Adds a request for an output.
     #[inline]
     pub(super) fn request(&mut self, output: usize) {
         debug_assert!(output < 64 * self.words as usize, "output {output} of {} words", self.words);
         let Output { credits, requests, .. } = self.outputs.get_mut(output as u32);
         *requests += 1;
-        // Without branches, which would be unpredictable.
+        // The code has no branches, because they would be unpredictable.
         let first = *requests == 1;
         let becomes_ready = first & credits.can_send();
         self.requested_count += u32::from(first);
@@ -117,7 +117,7 @@ impl Outputs {
         *self.ready.get_mut(output as u32 / 64) |= u64::from(becomes_ready) << (output % 64);
     }
 
-    /// Grants this ready output to `input`, whose packet leaves.
+    /// Grants a ready output to `input`, whose packet leaves.
     #[inline]
     pub(super) fn grant(&mut self, output: usize, input: u16) {
         debug_assert!(self.ready.get(output as u32 / 64) >> (output % 64) & 1 != 0, "output {output} is not ready");
@@ -125,7 +125,7 @@ impl Outputs {
         *last_granted = input;
         credits.spend();
         *requests -= 1;
-        // As in `request`.
+        // The code has no branches here either, because they would be unpredictable.
         let last = *requests == 0;
         let stops = last | !credits.can_send();
         self.requested_count -= u32::from(last);
@@ -133,13 +133,13 @@ impl Outputs {
         *self.ready.get_mut(output as u32 / 64) ^= u64::from(stops) << (output % 64);
     }
 
-    /// Takes credits for an output that become visible at cycle `at`. Returns whether no others were under way.
+    /// Receives credits for an output that become visible at cycle `at`. Returns true if no other credits were in flight.
     #[inline]
-    pub(super) fn expect(&mut self, output: usize, at: Cycle, credits: u16) -> bool {
+    pub(super) fn receive_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool {
         self.outputs.get_mut(output as u32).credits.deliver(at, credits)
     }
 
-    /// Collects the credits that are visible by `now`; returns when the next ones are.
+    /// Collects the credits that are visible by `now`; returns the cycle in which the next credits become visible.
     pub(super) fn take_credits(&mut self, output: usize, now: Cycle) -> Option<Cycle> {
         let Output { credits, requests, .. } = self.outputs.get_mut(output as u32);
         let stood = !credits.can_send();
@@ -168,13 +168,13 @@ mod tests {
         let mut scan = Scan::first();
         assert_eq!([(); 3].map(|()| outputs.next_ready(&mut scan)), [3, 64, 129].map(Some));
         outputs.request(63);
-        assert_eq!([(); 2].map(|()| outputs.next_ready(&mut scan)), [None; 2], "an iteration does not go back");
+        assert_eq!([(); 2].map(|()| outputs.next_ready(&mut scan)), [None; 2], "an iteration does not move backwards");
         outputs.grant(63, 7);
         outputs.grant(64, 7);
         outputs.grant(64, 7);
         outputs.grant(3, 7);
         assert_eq!((outputs.requested(), outputs.stalled(), outputs.next_ready(&mut Scan::first())), (2, 1, Some(129)));
-        assert!(outputs.expect(64, Cycle(5), 1) && !outputs.expect(64, Cycle(9), 1));
+        assert!(outputs.receive_credits(64, Cycle(5), 1) && !outputs.receive_credits(64, Cycle(9), 1));
         assert_eq!(outputs.take_credits(64, Cycle(5)), Some(Cycle(9)));
         assert_eq!((outputs.next_ready(&mut Scan::first()), outputs.stalled()), (Some(64), 0));
         assert_eq!(outputs.take_credits(64, Cycle(9)), None);

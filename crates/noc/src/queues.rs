@@ -1,70 +1,70 @@
-//! The input queues of a subnet, a ring each: memory follows the packets that wait, not the capacity (320 queues of 512 packets
-//! would be five megabytes, of which a few kilobytes are ever used at once), and queued packets are contiguous.
+//! The input queues of a subnet, one ring per input. Memory use follows the packets that wait, not the capacity: 320 queues of 512 packets
+//! would need five megabytes, of which only a few kilobytes are ever in use at the same time. Queued packets are contiguous.
 
 use warpshard_base::{Cycle, Ring, prefetch};
 use warpshard_protocol::MemPacket;
 
-/// A packet that waits.
+/// A waiting packet.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct Waiting {
     pub(super) packet: MemPacket,
-    /// Low half of the cycle of arrival.
+    /// The low half of the cycle of arrival.
     at: u32,
 }
 
 const _: () = assert!(size_of::<Waiting>() == 32);
 
 impl Waiting {
-    /// The cycle of arrival, given a cycle less than 2^31 cycles from it.
+    /// Returns the cycle of arrival, given a cycle less than 2^31 cycles away from it.
     #[inline]
     pub(super) fn arrival(&self, now: Cycle) -> Cycle {
         now.nearest(self.at)
     }
 
-    /// Cycles since its arrival, given a cycle less than 2^31 cycles from it; negative if it has not arrived.
+    /// Returns the cycles since the arrival, given a cycle less than 2^31 cycles away from it; negative if the packet has not arrived.
     #[inline]
     pub(super) fn waited(&self, now: Cycle) -> i64 {
         i64::from((now.0 as u32).wrapping_sub(self.at) as i32)
     }
 }
 
-/// A first-in, first-out queue, which grows to the most packets that it has held.
+/// A first-in first-out queue, which grows to the largest number of packets that it has held.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Queue {
     packets: Ring<Waiting>,
 }
 
 impl Queue {
-    /// An empty queue.
+    /// Returns an empty queue.
     pub(super) fn new() -> Self {
         Self { packets: Ring::new(1) }
     }
 
-    /// `count` empty queues.
-    pub(super) fn several(count: usize) -> Box<[Self]> {
+    /// Returns `count` empty queues.
+    pub(super) fn new_queues(count: usize) -> Box<[Self]> {
         (0..count).map(|_| Self::new()).collect()
     }
 
-    /// Packets that wait.
+    /// Returns the number of waiting packets.
     #[inline]
     pub(super) fn len(&self) -> u32 {
         self.packets.len() as u32
     }
 
-    /// Places for packets.
+    /// Returns the number of allocated slots.
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
         self.packets.hot_bytes() / size_of::<Waiting>()
     }
 
-    /// Adds a packet; returns whether it is the only one.
+    /// Appends a packet; returns true if it is the only one.
     #[inline]
     pub(super) fn push(&mut self, at: Cycle, packet: &MemPacket) -> bool {
         self.packets.append_with(|| Waiting { packet: *packet, at: at.0 as u32 });
         self.packets.len() == 1
     }
 
-    /// The oldest packet.
+    /// Returns the oldest packet.
     #[inline]
     pub(super) fn front(&self) -> Option<&Waiting> {
         self.packets.front()

@@ -1,7 +1,8 @@
-//! A subnet as a unit of the machine: its ends, which all networks share, around a switch, which each has of its own.
+//! A subnet as a unit of the machine: the ends, which all networks share, around a switch, which is specific to the network.
 //!
-//! The ends take packets and credits, keep packets until they become visible, return the places of packets that have left, and know
-//! the cycles in which anything becomes visible. A [`Switch`] moves packets from the inputs to the outputs; a new network is one.
+//! The ends receive packets and credits, keep packets until they become visible, return the slots of packets that have left, and record the
+//! cycles in which messages become visible. A [`Switch`] moves packets from the inputs to the outputs; a new kind of network is a new
+//! switch.
 
 use std::convert::Infallible;
 use std::fmt::Debug;
@@ -25,7 +26,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The kind of component that the results list a subnet of this direction as.
+    /// Returns the kind of component under which the results list a subnet of this direction.
     fn component(self) -> &'static str {
         match self {
             Self::Request => "request_net",
@@ -33,7 +34,7 @@ impl Direction {
         }
     }
 
-    /// The word for this direction, in messages.
+    /// Returns the word for this direction, in messages.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Request => "request",
@@ -41,7 +42,7 @@ impl Direction {
         }
     }
 
-    /// Whether packets carry data in this direction: read requests and write acknowledgements are only a header.
+    /// Returns true if packets carry data in this direction: read requests and write acknowledgements consist of a header only.
     #[inline]
     pub(super) fn carries(self, op: MemOp) -> bool {
         match self {
@@ -50,13 +51,13 @@ impl Direction {
         }
     }
 
-    /// The sectors of data that a packet carries in this direction.
+    /// Returns the sectors of data that a packet carries in this direction.
     #[inline]
     pub fn data_sectors(self, packet: &MemPacket) -> u32 {
         if self.carries(packet.op) { packet.sectors().count() } else { 0 }
     }
 
-    /// The output of a packet.
+    /// Returns the output of a packet.
     #[inline]
     pub(super) fn output(self, packet: &MemPacket) -> usize {
         match self {
@@ -66,7 +67,7 @@ impl Direction {
     }
 }
 
-/// The links of a subnet; of each kind one per input or output, with consecutive numbers.
+/// The links of a subnet. Each field is the first of consecutive links, one per input or output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SubnetPorts {
     /// Packets from the first sender.
@@ -77,12 +78,12 @@ pub struct SubnetPorts {
     pub data_out: LinkId,
     /// Credits from the first receiver.
     pub credit_in: LinkId,
-    /// Packets that a receiver's queue holds, those under way included: the credits that each output starts with.
+    /// Packets that a receiver's queue holds, including packets in flight: the initial credits of each output.
     pub output_capacity: u32,
 }
 
 impl SubnetPorts {
-    /// The receiving ends of the inputs, each with a queue of `places`.
+    /// Returns the receiving ends of the inputs, each with a queue of `places` slots.
     fn returns(&self, inputs: usize, places: u32) -> Slots<CreditReceiver> {
         let receiver = |input: u16| CreditReceiver::new(LinkId(self.credit_out.0 + input), input, places);
         let mut returns = Slots::new(inputs, receiver(0));
@@ -91,12 +92,12 @@ impl SubnetPorts {
     }
 }
 
-/// How large a subnet is: its senders, its receivers, and the packets that the queue of an input holds.
+/// The size of a subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
-    /// Senders.
+pub(super) struct SubnetSize {
+    /// The number of senders.
     pub(super) inputs: usize,
-    /// Receivers.
+    /// The number of receivers.
     pub(super) outputs: usize,
     /// Packets that the queue of an input holds.
     pub(super) input_queue: u32,
@@ -110,17 +111,17 @@ pub struct Ends {
     pub(super) inputs: usize,
     pub(super) outputs: usize,
     pub(super) now: Cycle,
-    /// Packets that have not left their input, visible or not.
+    /// Packets that have not left their input, both visible and not yet visible.
     pub(super) queues: Slots<Queue>,
-    /// Inputs whose next packet becomes visible, followed by outputs whose next credits do.
+    /// Inputs by the cycle in which their next packet becomes visible, followed by outputs by the cycle of their next credits.
     calendar: Calendar,
-    /// Places of the input queues, which packets leave.
+    /// Slots of the input queues that packets have left.
     returns: Slots<CreditReceiver>,
 }
 
 impl Ends {
-    fn new(direction: Direction, Extent { inputs, outputs, input_queue }: Extent, ports: SubnetPorts) -> Self {
-        assert!(input_queue >= 1 && ports.output_capacity >= 1, "a network without room for a packet");
+    fn new(direction: Direction, SubnetSize { inputs, outputs, input_queue }: SubnetSize, ports: SubnetPorts) -> Self {
+        assert!(input_queue >= 1 && ports.output_capacity >= 1, "a network without a slot for a packet");
         Self {
             direction,
             ports,
@@ -133,53 +134,54 @@ impl Ends {
         }
     }
 
-    /// The switch looks at an input again in cycle `at`.
+    /// Schedules another look of the switch at an input in cycle `at`.
     #[inline]
-    pub(super) fn note(&mut self, at: Cycle, input: usize) {
-        self.calendar.note(self.now, at, input);
+    pub(super) fn schedule_input(&mut self, at: Cycle, input: usize) {
+        self.calendar.add(self.now, at, input);
     }
 
-    /// Takes the oldest packet of an input with the cycle of its arrival, if it is visible; else the switch is told when it is.
+    /// Removes and returns the oldest packet of an input and the cycle of its arrival, if it is visible; else schedules the cycle in which
+    /// it becomes visible.
     pub(super) fn next_visible(&mut self, input: usize) -> Option<(MemPacket, Cycle)> {
         let Waiting { packet, .. } = *self.queues.get(input as u32).front()?;
         let at = self.queues.get(input as u32).front()?.arrival(self.now);
         if at > self.now {
-            self.note(at, input);
+            self.schedule_input(at, input);
             return None;
         }
         self.queues.get_mut(input as u32).pop();
         Some((packet, at))
     }
 
-    /// The link to an output's receiver.
+    /// Returns the link to an output's receiver.
     #[inline]
     pub(super) fn link_to(&self, output: usize) -> LinkId {
         LinkId(self.ports.data_out.0 + output as u16)
     }
 
-    /// A packet left the subnet, and with it a place of its input's queue.
+    /// Returns the input-queue slot of a packet that left the subnet.
     #[inline]
-    pub(super) fn give_place(&mut self, input: usize, out: &mut Outbox) {
+    pub(super) fn return_slot(&mut self, input: usize, out: &mut Outbox) {
         self.returns.get_mut(input as u32).release(self.now, out);
     }
 }
 
-/// What moves packets from the inputs of a subnet to its outputs.
+/// The part of a subnet that moves packets from its inputs to its outputs.
 ///
-/// Contract: results do not depend on how a span is divided into calls. In a cycle all that becomes visible comes first
-/// ([`Switch::enter`], [`Switch::take_credits`]), then the cycle is counted, then packets move. A switch is stepped in every cycle from its
-/// [`Switch::next_event`] on; the cycles before are counted all at once, by the same function.
+/// Contract: results do not depend on the division of a span into calls. In each cycle, messages become visible first ([`Switch::enter`],
+/// [`Switch::take_credits`]), then the cycle is counted, then packets move. A switch is stepped in every cycle from its
+/// [`Switch::next_event`] on; the cycles before it are counted in one call of the same function.
 pub trait Switch: warpshard_state::State + Debug + Send + 'static {
-    /// Its name in messages, after the direction.
+    /// Returns the name of the switch in messages, which follows the direction.
     fn name(&self) -> String;
 
-    /// The oldest packet of an input became visible, or may have.
+    /// Examines an input whose oldest packet became visible or may have become visible.
     fn enter(&mut self, ends: &mut Ends, input: usize);
 
-    /// Credits for an output are under way and become visible at `at`. Returns whether no others were.
-    fn expect_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool;
+    /// Receives credits for an output that become visible at `at`. Returns true if no other credits were in flight.
+    fn receive_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool;
 
-    /// Collects the credits of an output that are visible by `now`; returns when the next ones are.
+    /// Collects the credits of an output that are visible by `now`; returns the cycle in which the next credits become visible.
     fn take_credits(&mut self, output: usize, now: Cycle) -> Option<Cycle>;
 
     /// Adds `cycles` cycles in the present state to the counters of waiting.
@@ -188,19 +190,19 @@ pub trait Switch: warpshard_state::State + Debug + Send + 'static {
     /// Moves packets in the present cycle.
     fn step(&mut self, ends: &mut Ends, out: &mut Outbox);
 
-    /// The first cycle at or after `now` in which a packet moves, if nothing else becomes visible.
+    /// Returns the first cycle at or after `now` in which a packet moves, if no other message becomes visible.
     fn next_event(&self, now: Cycle) -> Cycle;
 
-    /// Shows the counters.
+    /// Passes the counters to `visitor`.
     fn visit_counters(&self, visitor: &mut dyn CounterVisitor);
 
-    /// What waits for what, for reports of a standstill.
+    /// Returns lines for a deadlock report: each waiting object and the resource for which it waits.
     fn waiting(&self, ends: &Ends) -> Vec<String>;
 }
 
-/// A switch that a machine's `noc` table describes by itself.
+/// A switch that is fully described by the `noc` table of a machine.
 pub trait FromNoc: Switch + Sized {
-    /// The switch of a subnet of `inputs` senders and `outputs` receivers with `output_capacity` places each.
+    /// Returns the switch of a subnet of `inputs` senders and `outputs` receivers with `output_capacity` slots each.
     fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, output_capacity: u32) -> Self;
 }
 
@@ -212,38 +214,38 @@ pub struct Subnet<S> {
 }
 
 impl<S: FromNoc> Subnet<S> {
-    /// A subnet of `inputs` senders and `outputs` receivers, at cycle 0.
+    /// Returns a subnet of `inputs` senders and `outputs` receivers, at cycle 0.
     ///
     /// # Panics
-    /// When a sender or receiver has no room for a packet.
+    /// If a sender or receiver has no space for a packet.
     pub fn new(direction: Direction, spec: &Noc, inputs: usize, outputs: usize, ports: SubnetPorts) -> Self {
         let switch = S::new(direction, spec, inputs, outputs, ports.output_capacity);
-        Self::around(switch, direction, Extent { inputs, outputs, input_queue: spec.input_queue }, ports)
+        Self::with_switch(switch, direction, SubnetSize { inputs, outputs, input_queue: spec.input_queue }, ports)
     }
 }
 
 impl<S: Switch> Subnet<S> {
-    /// The ends around a switch.
-    pub(super) fn around(switch: S, direction: Direction, extent: Extent, ports: SubnetPorts) -> Self {
+    /// Returns a subnet with `switch` between its ends.
+    pub(super) fn with_switch(switch: S, direction: Direction, extent: SubnetSize, ports: SubnetPorts) -> Self {
         Self { ends: Ends::new(direction, extent, ports), switch }
     }
 
-    /// What moves its packets.
+    /// Returns the switch that moves the packets.
     pub fn switch(&self) -> &S {
         &self.switch
     }
 
-    /// The direction of its packets.
+    /// Returns the direction of the subnet's packets.
     pub fn direction(&self) -> Direction {
         self.ends.direction
     }
 
-    /// Its name in messages.
+    /// Returns the name of the subnet in messages.
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.ends.direction.word(), self.switch.name())
     }
 
-    /// Takes a packet for an input.
+    /// Receives a packet for an input.
     #[inline(always)]
     fn deliver_packet(&mut self, link: LinkId, at: Cycle, packet: &MemPacket) {
         let ends = &mut self.ends;
@@ -252,29 +254,29 @@ impl<S: Switch> Subnet<S> {
             self.refuse(link, at, "a packet");
         }
         if ends.queues.get_mut(input as u32).push(at, packet) {
-            ends.calendar.note(ends.now, at, input);
+            ends.calendar.add(ends.now, at, input);
         }
     }
 
-    /// Takes credits for an output.
+    /// Receives credits for an output.
     #[cold]
     #[inline(never)]
     fn deliver_other(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        let Payload::Credit(credit) = payload else { self.refuse(link, at, "what is neither a packet nor a credit") };
+        let Payload::Credit(credit) = payload else { self.refuse(link, at, "a message that is neither a packet nor a credit") };
         let output = usize::from(link.0.wrapping_sub(self.ends.ports.credit_in.0));
         if at < self.ends.now || output >= self.ends.outputs {
             self.refuse(link, at, "credits");
         }
-        if self.switch.expect_credits(output, at, credit.count) {
-            self.ends.calendar.note(self.ends.now, at, self.ends.inputs + output);
+        if self.switch.receive_credits(output, at, credit.count) {
+            self.ends.calendar.add(self.ends.now, at, self.ends.inputs + output);
         }
     }
 
-    /// Panics about a message, without printing its payload, so that the payload need not be kept.
+    /// Panics about an unexpected message. The panic text omits the payload, so that the payload need not be kept.
     #[cold]
     #[inline(never)]
     fn refuse(&self, link: LinkId, at: Cycle, what: &str) -> ! {
-        panic!("{}, {}: {link} brings {what} for {at}, in the past or over a link that is no end of it", self.name(), self.ends.now);
+        panic!("{}, {}: {link} delivers {what} for {at}, in the past or over a link that does not end here", self.name(), self.ends.now);
     }
 
     /// Processes the packets and credits that become visible in this cycle.
@@ -285,12 +287,12 @@ impl<S: Switch> Subnet<S> {
             if port < ends.inputs {
                 switch.enter(ends, port);
             } else if let Some(at) = switch.take_credits(port - ends.inputs, ends.now) {
-                ends.note(at, port);
+                ends.schedule_input(at, port);
             }
         }
     }
 
-    /// Skips cycles in which nothing becomes visible and nothing moves.
+    /// Skips cycles in which no message becomes visible and no packet moves.
     #[inline]
     fn wait_until(&mut self, at: Cycle) {
         if at > self.ends.now {
@@ -305,7 +307,8 @@ impl<S: Switch> Unit for Subnet<S> {
     type Event = EventKind;
     type Decision = Infallible;
 
-    // Called for every message, from one loop: nearly all are packets, which are copied once, from where they lie.
+    // This function is called for every message, from one loop. Nearly all messages are packets, which are copied only once, directly from
+    // the message.
     #[inline(always)]
     fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
         if let Payload::Mem(packet) = payload {

@@ -1,4 +1,4 @@
-//! The crossbar cycle by cycle, against a model that scans, and in spans of any length.
+//! Tests of the crossbar: cycle by cycle, against a model that scans, and in spans of any length.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn send(net: &mut Subnet<Fifo>, at: u64, input: usize, output: usize, token: u32
     net.deliver(LinkId(DATA_IN + input as u16), Cycle(at), &Payload::Mem(packet(output, token)));
 }
 
-/// What left: (cycle of sending, link, token or credit count).
+/// Returns the messages that left: (cycle of sending, link, token or credit count).
 fn sent(out: &mut Outbox) -> Vec<(u64, u16, u32)> {
     out.batch(0)
         .drain(..)
@@ -79,7 +79,7 @@ fn packets(out: &mut Outbox) -> Vec<(u64, u16, u32)> {
 }
 
 #[test]
-fn a_packet_is_granted_in_the_cycle_in_which_it_is_seen() {
+fn a_packet_is_granted_in_the_cycle_in_which_it_becomes_visible() {
     let (mut net, mut out) = (subnet(Direction::Request, Arbiter::Islip, 8, 64), outbox());
     send(&mut net, 7, 2, 1, 42);
     assert_eq!(net.next_event(), Cycle(7));
@@ -103,7 +103,7 @@ fn an_output_serves_its_inputs_in_turn() {
 }
 
 #[test]
-fn an_input_whose_packet_was_taken_serves_a_later_output_in_the_same_cycle() {
+fn an_input_may_be_granted_again_by_a_later_output_in_the_same_cycle() {
     let (mut net, mut out) = (subnet(Direction::Request, Arbiter::Islip, 8, 64), outbox());
     send(&mut net, 0, 0, 0, 1);
     send(&mut net, 0, 0, 2, 2);
@@ -119,15 +119,15 @@ fn round_robin_takes_one_packet_per_input_and_rotates_with_the_cycle() {
     send(&mut net, 4, 0, 2, 2);
     send(&mut net, 4, 1, 0, 3);
     net.run(Cycle(9), true, &mut out);
-    // SMs are numbers 0 to 2, slices 3 to 7: in cycle 4 it is the turn of slice 1.
+    // SMs have the numbers 0 to 2 and slices 3 to 7, so slice 1 has the turn in cycle 4.
     assert_eq!(packets(&mut out), [(4, 0, 3), (5, 0, 1), (6, 2, 2)]);
 }
 
 #[test]
-fn by_age_an_output_serves_what_has_waited_longest() {
+fn by_age_an_output_serves_the_oldest_packet() {
     let granted = |arbiter, spans: usize| {
         let (mut net, mut out) = (subnet(Direction::Request, arbiter, 100, 100), outbox());
-        // Three packets wait at input 3 before three come to input 0, which has the lower number and the turn.
+        // Three packets wait at input 3 before three packets arrive at input 0, which has the lower number and the turn.
         for token in 0..3 {
             send(&mut net, 5, 3, 1, token);
             send(&mut net, 6, 0, 1, 10 + token);
@@ -158,7 +158,7 @@ fn the_packet_behind_a_blocked_one_waits_although_its_output_is_free() {
 }
 
 #[test]
-fn places_are_given_back_in_batches() {
+fn slots_are_returned_in_batches() {
     let (mut net, mut out) = (subnet(Direction::Request, Arbiter::Islip, 80, 64), outbox());
     for n in 0..5 {
         send(&mut net, n, 3, 0, n as u32);
@@ -168,13 +168,13 @@ fn places_are_given_back_in_batches() {
     assert_eq!(credits, [(1, CREDIT_OUT + 3, 2), (3, CREDIT_OUT + 3, 2)]);
 }
 
-/// The most slots that an input queue has needed.
+/// Returns the largest number of slots that an input queue has needed.
 fn places(net: &Subnet<Fifo>) -> usize {
     net.ends.queues.as_slice().iter().map(|queue| queue.places()).max().unwrap_or(0)
 }
 
 #[test]
-fn memory_follows_the_packets_that_wait() {
+fn queue_memory_follows_the_waiting_packets() {
     let (mut net, mut out) = (subnet(Direction::Request, Arbiter::Islip, 100_000, 512), outbox());
     for n in 0..10_000u64 {
         send(&mut net, n, (n % 5) as usize, (n % 3) as usize, n as u32);
@@ -182,10 +182,10 @@ fn memory_follows_the_packets_that_wait() {
         sent(&mut out);
     }
     assert_eq!(net.switch().counters().packets, 10_000);
-    assert!(places(&net) <= 2, "{} places for packets that leave at once", places(&net));
+    assert!(places(&net) <= 2, "{} slots for packets that leave immediately", places(&net));
 }
 
-/// The crossbar as the reference describes it: every cycle, every output scans every input.
+/// Simulates the crossbar as GPGPU-Sim describes it: in every cycle, every output scans every input.
 fn scanning_islip(arrivals: &[(u64, usize, usize)], cycles: u64, capacity: u32) -> Vec<(u64, u16, u32)> {
     let mut queues = vec![VecDeque::new(); INPUTS];
     let mut pointer = [0; OUTPUTS];
@@ -213,7 +213,7 @@ fn scanning_islip(arrivals: &[(u64, usize, usize)], cycles: u64, capacity: u32) 
 
 proptest! {
     #[test]
-    fn grants_equal_those_of_a_scan_whatever_the_spans(
+    fn grants_equal_a_scan_for_any_division_into_spans(
         mut arrivals in prop::collection::vec((0u64..60, 0..INPUTS, 0..OUTPUTS), 1..120),
         spans in prop::collection::vec(1u64..25, 1..20),
         skip in any::<bool>(),
@@ -229,7 +229,7 @@ proptest! {
             let mut spans = spans.iter().cycle();
             while now < end {
                 let until = (now + spans.next().unwrap()).min(end);
-                // Messages are delivered before the span in which they become visible, some long before.
+                // Messages are delivered before the span in which they become visible, some of them long before it.
                 while next < arrivals.len() && arrivals[next].0 < until + 7 {
                     let (at, input, output) = arrivals[next];
                     send(&mut net, at, input, output, next as u32);

@@ -1,7 +1,7 @@
-//! Policies: controllers that set limits from observations, and what holds the policies of several packages. A paper's own policies are in its folder
-//! of the package `warpshard-papers`.
+//! Policies: controllers that set limits from observations, and the registry of the policies of several packages. A paper's policies are in
+//! its folder of the package `warpshard-papers`.
 //!
-//! A policy knows `base`, `control` and `stats` but not the models: it reads counters and sets knobs.
+//! A policy depends on `base`, `control` and `stats` but not on the models: it reads counters and sets knobs.
 #![forbid(unsafe_code)]
 
 pub mod common;

@@ -1,7 +1,6 @@
-//! The policies that a run can name, and how each is made from its own table of parameters.
+//! The policies that a run can name, and the creation of their controllers from tables of parameters.
 //!
-//! In: a name and an unparsed table. Out: a controller, or an error for the user. A policy is one row here; no other
-//! code knows its parameters.
+//! A controller is created from a name and an unparsed table. A policy is one row here; no other code depends on its parameters.
 
 use std::sync::LazyLock;
 
@@ -33,19 +32,19 @@ const COMMON: &[Policy] = &[
     },
     Policy {
         name: Smk::MAESTRO,
-        help: "shares every SM, or gives applications even parts, as samples say (Park et al., ASPLOS 2017)",
+        help: "shares every SM, or gives applications even parts, whichever is faster in samples (Park et al., ASPLOS 2017)",
         parameters: Smk::PARAMETERS,
         build: |table| Ok(Box::new(Smk::new(Smk::MAESTRO, parsed(Smk::MAESTRO, table)?)?)),
     },
     Policy {
         name: Probe::NAME,
-        help: "records counters of SMs in the timeline and decides nothing",
+        help: "records counters of SMs in the timeline without making decisions",
         parameters: Probe::PARAMETERS,
         build: |table| Ok(Box::new(Probe::new(parsed(Probe::NAME, table)?)?)),
     },
     Policy {
         name: SmartEven::NAME,
-        help: "even shares of the SMs, limited by what the CTAs of an application fill (Adriaens et al., HPCA 2012)",
+        help: "even shares of the SMs, limited to the SMs that an application's CTAs fill (Adriaens et al., HPCA 2012)",
         parameters: SmartEven::PARAMETERS,
         build: |table| Ok(Box::new(SmartEven::new(parsed(SmartEven::NAME, table)?)?)),
     },
@@ -80,29 +79,29 @@ const COMMON: &[Policy] = &[
 pub struct Policies(Vec<&'static [Policy]>);
 
 impl Policies {
-    /// The policies of no particular paper.
+    /// Returns the policies that belong to no paper.
     pub fn core() -> &'static Self {
         static POLICIES: LazyLock<Policies> = LazyLock::new(|| Policies(vec![COMMON]));
         &POLICIES
     }
 
-    /// These policies and `more`.
+    /// Returns these policies together with `more`.
     #[must_use]
     pub fn with(&self, more: &[&'static [Policy]]) -> Self {
         Self([&self.0, more].concat())
     }
 
-    /// All policies, by name.
+    /// Returns all policies, sorted by name.
     pub fn all(&self) -> Vec<&'static Policy> {
         let mut all: Vec<_> = self.0.iter().flat_map(|list| list.iter()).collect();
         all.sort_by_key(|policy| policy.name);
         all
     }
 
-    /// The policy called `name`.
+    /// Returns the policy called `name`.
     ///
     /// # Errors
-    /// When there is none.
+    /// Fails if there is no such policy.
     pub fn find(&self, name: &str) -> Result<&'static Policy, PolicyError> {
         let all = self.all();
         if let Some(policy) = all.iter().find(|policy| policy.name == name) {
@@ -114,24 +113,24 @@ impl Policies {
         Err(PolicyError::Unknown { name: name.to_owned(), nearest: nearest.map(|policy| policy.name), known })
     }
 
-    /// Makes the controller that `text` names, as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
+    /// Creates the controller that `text` names, as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
     ///
     /// # Errors
-    /// When the policy or a parameter is unknown, or a value is not understood.
+    /// Fails if the policy or a parameter is unknown, or a value is invalid.
     pub fn from_text(&self, text: &str) -> Result<Box<dyn Controller>, PolicyError> {
         let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
         let mut table = toml::Table::new();
         for parameter in outside_brackets(parameters).filter(|parameter| !parameter.is_empty()) {
             let (key, value) = parameter.split_once('=').ok_or_else(|| PolicyError::NoAssignment { text: parameter.to_owned() })?;
             let parsed = format!("value = {value}").parse::<toml::Table>().ok().and_then(|mut line| line.remove("value"));
-            // A value that is no number, list or truth value is a string whose quotes the shell has removed.
+            // A value that is no number, list or boolean is a string whose quotes the shell has removed.
             table.insert(key.trim().to_owned(), parsed.unwrap_or_else(|| toml::Value::String(value.to_owned())));
         }
         self.find(name).and_then(|policy| (policy.build)(table))
     }
 }
 
-/// The parts of `text` between commas that are in no list.
+/// Splits `text` at commas outside of lists.
 fn outside_brackets(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     text.split(move |c| {
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_sorted_and_told_apart() {
+    fn names_are_sorted_and_unique() {
         assert!(Policies::core().all().is_sorted_by(|a, b| a.name < b.name));
     }
 
@@ -181,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameters_are_refused_with_their_name() {
+    fn invalid_parameters_are_rejected_with_their_name() {
         assert_eq!(
             error("static_limit", "cta = 2"),
             "policy `static_limit`: unknown field `cta`, expected one of `ctas`, `warps`, `cores`, `sms`, `from_kernel`"
         );
         assert_eq!(error("static_limit", ""), "policy `static_limit`: none of `ctas`, `warps` and `cores` is given, so nothing is limited");
-        assert_eq!(error("static_limit", "ctas = 0"), "policy `static_limit`: `ctas` = 0 would let nothing run: 1 is the least");
+        assert_eq!(error("static_limit", "ctas = 0"), "policy `static_limit`: `ctas` = 0 would stop all work; expected at least 1");
         assert_eq!(error("alternate", "high = 4\nlow = 5"), "policy `alternate`: `low` = 5 is above `high` = 4");
     }
 }

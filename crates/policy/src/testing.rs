@@ -1,50 +1,50 @@
 //! Hand-made observations for the tests of policies.
 
 use warpshard_base::{AppId, Cycle, SmId};
-use warpshard_control::{Controller, DecisionSet, EventKind, Facts, KernelFacts, Observation, Seen, SmProgress, Table};
+use warpshard_control::{Controller, DecisionSet, EventKind, Facts, KernelFacts, Observation, ObservedEvent, SmProgress, Table};
 use warpshard_stats::CounterInfo;
 
 use crate::registry::Policies;
 
-/// The policy of this package called `name`, made from the text of its table.
+/// Creates the policy of this package called `name` from the text of its table.
 ///
 /// # Panics
-/// When there is none, or it refuses its parameters.
+/// Panics if there is no such policy, or it rejects its parameters.
 pub fn made(name: &str, parameters: &str) -> Box<dyn Controller> {
-    made_among(Policies::core(), name, parameters)
+    policy_among(Policies::core(), name, parameters)
 }
 
-/// The policy among `policies` called `name`, made from the text of its table.
+/// Creates the policy called `name` among `policies` from the text of its table.
 ///
 /// # Panics
-/// As [`made`].
-pub fn made_among(policies: &Policies, name: &str, parameters: &str) -> Box<dyn Controller> {
+/// Panics as [`made`] does.
+pub fn policy_among(policies: &Policies, name: &str, parameters: &str) -> Box<dyn Controller> {
     let table = parameters.parse().expect("the test's own text");
     (policies.find(name).expect("it is registered").build)(table).expect("the parameters are right")
 }
 
-/// What a controller answers to cuts, 100 cycles apart, with these events.
-pub fn answers(controller: &mut dyn Controller, cuts: &[&[EventKind]]) -> Vec<String> {
+/// Returns the decisions of a controller at cuts, 100 cycles apart, with these events.
+pub fn decisions_at_cuts(controller: &mut dyn Controller, cuts: &[&[EventKind]]) -> Vec<String> {
     let mut scene = Scene::default();
     cuts.iter().enumerate().map(|(i, events)| scene.cut(controller, 100 * i as u64, events)).collect()
 }
 
-/// A machine in numbers that a test writes by hand.
+/// The observable state of a machine, written by hand in a test.
 #[derive(Default)]
 pub struct Scene {
-    /// What was known before.
+    /// Static facts about machine and workload.
     pub facts: Facts,
-    /// SMs: the names of the columns, and a row per SM of what was counted since the last cut.
+    /// Counters of SMs: the names of the columns, and a row per SM of counts since the last cut.
     pub sms: Numbers,
-    /// Partitions, likewise.
+    /// Counters of memory partitions, since the last cut.
     pub partitions: Numbers,
-    /// The grid scheduler, likewise.
+    /// Counters of the grid scheduler, since the last cut.
     pub grid: Numbers,
-    /// Applications, likewise.
+    /// Counters of applications, since the last cut.
     pub applications: Numbers,
-    /// SMs by application: the rows of an SM, one per application, after those of the SM before.
+    /// Counters of SMs by application: for each SM, one row per application.
     pub sm_applications: Numbers,
-    /// How far the CTAs of each SM are.
+    /// Progress of the CTAs of each SM.
     pub ctas: Vec<SmProgress>,
     /// Core cycle of the last cut.
     pub last: u64,
@@ -54,12 +54,12 @@ pub struct Scene {
 #[derive(Default)]
 pub struct Numbers {
     columns: Vec<&'static CounterInfo>,
-    /// Row after row.
+    /// All values, row after row.
     pub values: Vec<u64>,
 }
 
 impl Numbers {
-    /// Columns with these names.
+    /// Creates a table with columns of these names.
     pub fn named(names: &[&'static str]) -> Self {
         let column = |&name| &*Box::leak(Box::new(CounterInfo { name, unit: "", help: "" }));
         Self { columns: names.iter().map(column).collect(), values: Vec::new() }
@@ -67,7 +67,7 @@ impl Numbers {
 }
 
 impl Scene {
-    /// A kernel of `ctas` CTAs of which an SM holds `ctas_per_sm`, on SMs of 48 warps and two schedulers.
+    /// Returns a machine whose SMs have 48 warps and two schedulers, with a kernel of `ctas` CTAs of which an SM holds `ctas_per_sm`.
     pub fn with_kernel(ctas: u32, ctas_per_sm: u32) -> Self {
         let kernel = KernelFacts { name: "k".into(), app: AppId(0), ctas, warps_per_cta: 8, ctas_per_sm, ..KernelFacts::default() };
         Self {
@@ -82,31 +82,31 @@ impl Scene {
         }
     }
 
-    /// What the controller decides at a cut at `cycle` at which `events` take effect, in words.
+    /// Returns the controller's decisions at a cut at `cycle` with `events`, as text.
     pub fn cut(&mut self, controller: &mut dyn Controller, cycle: u64, events: &[EventKind]) -> String {
-        self.answer(controller, cycle, events).to_string()
+        self.decide(controller, cycle, events).to_string()
     }
 
-    /// The numbers that it records at a cut at `cycle`.
+    /// Returns the signals that the controller records at a cut at `cycle`.
     pub fn signals(&mut self, controller: &mut dyn Controller, cycle: u64) -> Vec<(Option<SmId>, &'static str, f64)> {
-        let answer = self.answer(controller, cycle, &[]);
-        answer.signals().iter().map(|signal| (signal.sm, signal.name, signal.value)).collect()
+        let decisions = self.decide(controller, cycle, &[]);
+        decisions.signals().iter().map(|signal| (signal.sm, signal.name, signal.value)).collect()
     }
 
-    /// What the controller decides at a cut at `cycle` at which `events` take effect.
-    pub fn answer(&mut self, controller: &mut dyn Controller, cycle: u64, events: &[EventKind]) -> DecisionSet {
+    /// Returns the controller's decisions at a cut at `cycle` with `events`.
+    pub fn decide(&mut self, controller: &mut dyn Controller, cycle: u64, events: &[EventKind]) -> DecisionSet {
         let mut out = DecisionSet::new(controller.knobs());
         self.seen(cycle, events, |seen| controller.observe(seen, &mut out));
         out
     }
 
-    /// Shows an observation at `cycle`.
+    /// Calls `show` with an observation at `cycle`.
     pub fn observed(&mut self, cycle: u64, show: impl FnOnce(&Observation<'_>)) {
         self.seen(cycle, &[], show);
     }
 
     fn seen(&mut self, cycle: u64, events: &[EventKind], show: impl FnOnce(&Observation<'_>)) {
-        let events: Vec<Seen> = events.iter().map(|&kind| Seen { cycle: Cycle(cycle), kind }).collect();
+        let events: Vec<ObservedEvent> = events.iter().map(|&kind| ObservedEvent { cycle: Cycle(cycle), kind }).collect();
         let none = Table::new(&[], &[]);
         show(&Observation {
             cycle: Cycle(cycle),

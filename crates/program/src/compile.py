@@ -1,8 +1,8 @@
-"""Compiles CUDA C to a program listing of warpshard: NVRTC makes a cubin, nvdisasm its text, and this file writes both as one text.
+"""Compiles CUDA C to a program listing of warpshard: NVRTC compiles a cubin, nvdisasm disassembles it, and this script writes the listing.
 
-Arguments: source file (.cu or .cubin), architecture (sm_70), output file, then options for NVRTC, `--kernel=NAME` for each instance of a
-template that is wanted, and `--text=FILE` with the text to compile in place of the source's. With `--folders` alone the folders of headers in Python
-packages are printed, one a line. Exit status 3: a tool is missing."""
+Arguments: source file (.cu or .cubin), architecture (sm_70), output file, then options for NVRTC, `--kernel=NAME` for each requested
+instance of a template, and `--text=FILE` with the text to compile instead of the source's. With `--folders` alone it prints the header folders of
+Python packages, one per line. Exit status 3: a tool is missing."""
 import ctypes, glob, hashlib, os, re, struct, subprocess, sys, tempfile, site, sysconfig
 
 def missing(what):
@@ -66,7 +66,7 @@ class Elf:
     def __init__(self, data):
         self.data = data
         if data[:4] != b"\x7fELF":
-            print("the file is no cubin: it does not begin as an ELF file does", file=sys.stderr)
+            print("the file is not a cubin: it does not start with the ELF magic bytes", file=sys.stderr)
             sys.exit(1)
         start, = struct.unpack_from("<Q", data, 0x28)
         size, count, names = struct.unpack_from("<HHH", data, 0x3a)
@@ -109,7 +109,7 @@ def kernel_facts(elf, kernel):
     text = elf.named(".text." + kernel)
     shared = elf.named(".nv.shared." + kernel)
     base, size, parameters, stack, cluster = 0, 0, [], 0, None
-    # Cubins since sm_90 have the number as an attribute alone.
+    # Since sm_90 cubins contain the number only as an attribute.
     registers = text["info"] >> 24
     index = next(i for i, s in enumerate(elf.symbols) if s["name"] == kernel and s["info"] & 15 == 2)
     for kind, value in elf.attributes(".nv.info." + kernel):
@@ -147,7 +147,7 @@ def listing(cubin, arch, source, compiler, options, instances):
     if options:
         out.append("options " + " ".join(options))
     out += [f"instance {name} {expression}" for name, expression in instances]
-    # Variables in device memory, and the module's constant banks.
+    # Variables in device memory, and constant banks of the module.
     for symbol in elf.symbols:
         if symbol["info"] & 15 != 1 or symbol["section"] >= len(elf.sections):
             continue
@@ -185,7 +185,7 @@ def listing(cubin, arch, source, compiler, options, instances):
     return "\n".join(out) + "\n"
 
 def functions(text, source):
-    """The instructions of each kernel, labels replaced by `->` and their place, with `@` and their line in the source where it is known."""
+    """Returns the instructions of each kernel, with labels replaced by `->` and their address, and with `@` and the source line if it is known."""
     kernels, labels, kernel, pending, waiting, at_line = {}, {}, None, [], None, ""
     for line in text.splitlines():
         found = re.match(r"\s*\.section\s+\.text\.([^,]+),", line)

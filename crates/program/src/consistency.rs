@@ -1,55 +1,57 @@
-//! Whether a listing agrees with itself: names, registers, places, barriers, immediates, and the text with the encoded words.
+//! Consistency checks of a listing: names, registers, addresses, barriers, immediates, and the agreement of its text with the encoded
+//! words.
 //!
-//! A listing is text that users may edit. What contradicts itself is refused with its line when it is read, so that it is not executed as
-//! something else than it says. Words whose opcode is zero, which no instruction has, are those of a listing written by hand: they are not compared.
+//! A listing is text that users may edit. A contradiction is rejected with its line when the listing is read, so that no instruction
+//! executes differently from its text. Words with opcode zero, which no instruction has, belong to a hand-written listing and are not
+//! compared.
 //!
-//! Where fields of the words lie follows Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (2018), section 2.1; all
+//! The fields of the words follow Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (2018), section 2.1; all
 //! listings of this project agree with it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::error::ProgramError;
-use super::exec::OUTSIDE_FUNCTIONS;
+use super::exec::RUNTIME_FUNCTIONS;
 use super::isa::{BARRIERS, access_registers, codes_of, writes_first};
 use super::listing::{KernelText, Module, TextInst};
 use super::operand::{Kind, Operand, PT, RZ};
 
-/// The first architecture whose words are known: sm_70.
+/// First architecture with known instruction encoding: sm_70.
 const FIRST_ARCH: u32 = 70;
-/// Bytes of an instruction.
+/// Bytes per instruction.
 const INSTRUCTION_BYTES: u32 = 16;
-/// Most threads of a CTA, and so of a barrier.
-const MOST_THREADS: i64 = 1024;
-/// Threads of a warp.
+/// Maximum threads of a CTA, and therefore of a barrier.
+const MAX_THREADS: i64 = 1024;
+/// Threads per warp.
 const WARP: i64 = 32;
 
-/// Reads a listing that agrees with itself.
+/// Reads a listing and checks its consistency.
 ///
 /// # Errors
-/// When it cannot be read, or the first contradiction, with its line.
+/// The listing cannot be read, or contains a contradiction; the first one is reported with its line.
 pub(super) fn load(file: &Path) -> Result<Module, ProgramError> {
     let module = Module::load(file)?;
     check(&module)?;
     Ok(module)
 }
 
-/// Checks all of a listing.
+/// Checks a whole listing.
 fn check(module: &Module) -> Result<(), ProgramError> {
     let mut names = BTreeSet::new();
     for kernel in &module.kernels {
         if !names.insert(kernel.name.as_str()) {
-            return Err(ProgramError::new(&module.file, kernel.line, "the listing has two kernels of one name")
+            return Err(ProgramError::new(&module.file, kernel.line, "the listing has two kernels with the same name")
                 .found(format!("kernel {}", kernel.name))
-                .help("give one of them another name, or leave it out"));
+                .help("rename or remove one of them"));
         }
     }
     for (_, _, name, line) in &module.addresses {
         let known = module.globals.iter().any(|global| global.name == *name)
             || module.symbols.iter().any(|(symbol, ..)| symbol == name)
-            || OUTSIDE_FUNCTIONS.contains(&name.as_str());
+            || RUNTIME_FUNCTIONS.contains(&name.as_str());
         if !known {
-            return Err(ProgramError::new(&module.file, *line, "the address of a variable that the listing lacks")
+            return Err(ProgramError::new(&module.file, *line, "the address of a variable that is not in the listing")
                 .found(name.clone())
                 .expected("the name of a line `global`"));
         }
@@ -58,10 +60,10 @@ fn check(module: &Module) -> Result<(), ProgramError> {
 }
 
 fn of_kernel(module: &Module, kernel: &KernelText) -> Result<(), ProgramError> {
-    // Warps may ask for more registers than they began with.
+    // Warps may request more registers than they start with.
     let asks = kernel.code.iter().any(|inst| inst.mnemonic.starts_with("USETMAXREG"));
     let declared = if kernel.registers == 0 || asks { u32::from(RZ) } else { kernel.registers };
-    // Generations before have other encodings.
+    // Earlier generations have other encodings.
     let encoded = module.arch >= FIRST_ARCH;
     let end = INSTRUCTION_BYTES * kernel.code.len() as u32;
     for inst in &kernel.code {
@@ -77,10 +79,11 @@ fn of_kernel(module: &Module, kernel: &KernelText) -> Result<(), ProgramError> {
     Ok(())
 }
 
-/// What is wrong, and what was expected.
+/// The found and the expected state of a contradiction, or `None`.
 type Contradiction = Option<(String, String)>;
 
-/// Registers beyond those that the kernel declares, and those of wide accesses that do not begin at a multiple of their number.
+/// Checks for registers beyond the declared number, and for wide accesses whose first register is not a multiple of their number of
+/// registers.
 fn registers(inst: &TextInst, declared: u32) -> Contradiction {
     let wide = access_registers(&inst.mnemonic);
     for operand in &inst.operands {
@@ -104,7 +107,7 @@ fn registers(inst: &TextInst, declared: u32) -> Contradiction {
     None
 }
 
-/// Places outside of the kernel or between two instructions, and numbers that 32 bits do not hold.
+/// Checks for code addresses outside of the kernel or inside an instruction, and for numbers that exceed 32 bits.
 fn operands(inst: &TextInst, end: u32) -> Contradiction {
     inst.operands.iter().find_map(|operand| match operand.kind {
         Kind::Label(place) if !place.is_multiple_of(INSTRUCTION_BYTES) || place >= end => {
@@ -117,7 +120,7 @@ fn operands(inst: &TextInst, end: u32) -> Contradiction {
     })
 }
 
-/// Barriers of the CTA that do not exist.
+/// Checks for barriers of the CTA that do not exist.
 fn barrier(inst: &TextInst) -> Contradiction {
     if inst.mnemonic.split('.').next() != Some("BAR") {
         return None;
@@ -129,11 +132,11 @@ fn barrier(inst: &TextInst) -> Contradiction {
     if let Some(barrier) = number(0).filter(|barrier| !(0..i64::from(BARRIERS)).contains(barrier)) {
         return Some((format!("a CTA has no barrier {barrier}"), format!("0 to {}", BARRIERS - 1)));
     }
-    let threads = number(1).filter(|threads| *threads < 0 || threads % WARP != 0 || *threads > MOST_THREADS)?;
-    Some((format!("a barrier cannot wait for {threads} threads"), format!("whole warps: a multiple of {WARP} up to {MOST_THREADS}")))
+    let threads = number(1).filter(|threads| *threads < 0 || threads % WARP != 0 || *threads > MAX_THREADS)?;
+    Some((format!("a barrier cannot wait for {threads} threads"), format!("whole warps: a multiple of {WARP} up to {MAX_THREADS}")))
 }
 
-/// Whether the text is what the words encode: the opcode, the guard, and the register that is written.
+/// Compares the text with the encoded words: the opcode, the guard, and the destination register.
 fn words(inst: &TextInst) -> Contradiction {
     let word = inst.words[0];
     let field = |at: u32, bits: u32| (word >> at & ((1 << bits) - 1)) as u16;
@@ -143,7 +146,10 @@ fn words(inst: &TextInst) -> Contradiction {
     }
     let name = inst.mnemonic.split('.').next().unwrap_or_default();
     if codes_of(name).is_some_and(|known| !known.contains(&code)) {
-        return Some(("the opcode of the words is not that of the text".into(), format!("the words of {name}, not opcode {code:#05x}")));
+        return Some((
+            "the opcodes of the encoded words and of the text differ".into(),
+            format!("the words of {name}, not opcode {code:#05x}"),
+        ));
     }
     let guard = match inst.guard {
         Operand { kind: Kind::Predicate(number), invert, .. } => Some((number, invert)),
@@ -151,13 +157,13 @@ fn words(inst: &TextInst) -> Contradiction {
     };
     if let Some((number, invert)) = guard.filter(|(number, invert)| u16::from(*number) | u16::from(*invert) << 3 != field(12, 4)) {
         let name = if number == PT { "PT".to_owned() } else { format!("P{number}") };
-        let what = "the guard of the words is not that of the text";
+        let what = "the guards of the encoded words and of the text differ";
         return Some((what.into(), format!("the guard {}{name}", if invert { "!" } else { "" })));
     }
     match inst.operands.first().map(|operand| &operand.kind) {
         Some(Kind::Register(number)) if writes_first(name) && u16::from(*number) != field(16, 8) => {
-            let what = "the destination of the words is not that of the text";
-            Some((what.into(), format!("register {number}, as the text says")))
+            let what = "the destinations of the encoded words and of the text differ";
+            Some((what.into(), format!("register {number}, as in the text")))
         }
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! The elements of buffers: from numbers to bytes and back.
+//! Elements of buffers: conversion between numbers and bytes.
 
 use std::path::Path;
 
@@ -14,9 +14,9 @@ use super::schema::{Contents, Kind, Number};
 pub(super) enum Element {
     Unsigned(usize),
     Signed(usize),
-    /// Of 16 bits, by IEEE 754.
+    /// IEEE 754 half precision with 16 bits.
     Half,
-    /// Of 16 bits, with the exponent of single precision.
+    /// The 16-bit format with the exponent range of single precision.
     Bfloat,
     Single,
     Double,
@@ -40,7 +40,7 @@ impl Element {
         }
     }
 
-    /// The type of a tensor map for it.
+    /// Returns the name of the element type.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Unsigned(1) | Self::Signed(1) => "u8",
@@ -69,10 +69,10 @@ impl Element {
         matches!(self, Self::Half | Self::Bfloat | Self::Single | Self::Double)
     }
 
-    /// Appends a number, rounded if the type is one of floating point.
+    /// Appends a number, rounded for a floating-point type.
     ///
     /// # Errors
-    /// The type is one of integers and does not have the number.
+    /// The type is an integer type that cannot represent the number.
     fn put_exactly(self, number: Number, out: &mut Vec<u8>) -> Result<(), String> {
         let (name, bytes) = match self {
             Self::Unsigned(bytes) => ('u', bytes),
@@ -90,11 +90,11 @@ impl Element {
         let integer = match number {
             Number::Integer(number) => i128::from(number),
             Number::Float(number) if number.fract() == 0.0 && number.abs() < 2f64.powi(64) => number as i128,
-            Number::Float(number) => return Err(format!("{number} is no {name}{bits}, which is an integer")),
+            Number::Float(number) => return Err(format!("{number} is not an integer, as {name}{bits} requires")),
         };
         let (least, most) = if name == 'u' { (0, (1_i128 << bits) - 1) } else { (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1) };
         if !(least..=most).contains(&integer) {
-            return Err(format!("{integer} is no {name}{bits}, which is from {least} to {most}"));
+            return Err(format!("{integer} is out of range of {name}{bits}, which is from {least} to {most}"));
         }
         out.extend_from_slice(&integer.to_le_bytes()[..bytes]);
         Ok(())
@@ -112,7 +112,7 @@ impl Element {
         }
     }
 
-    /// Appends integers; those beyond the type lose their high bits.
+    /// Appends integers; values beyond the range of the type lose their high bits.
     fn put_integers(self, values: impl Iterator<Item = i64>, out: &mut Vec<u8>) {
         match self {
             Self::Unsigned(4) | Self::Signed(4) => values.for_each(|value| out.extend_from_slice(&(value as u32).to_le_bytes())),
@@ -121,7 +121,7 @@ impl Element {
         }
     }
 
-    /// The first element of `bytes` as a number; integers beyond 53 bits are rounded.
+    /// Returns the first element of `bytes` as a number; integers beyond 53 bits are rounded.
     pub(super) fn number(self, bytes: &[u8]) -> f64 {
         let word = bytes[..self.bytes()].iter().rev().fold(0_u64, |word, &byte| word << 8 | u64::from(byte));
         match self {
@@ -134,7 +134,7 @@ impl Element {
         }
     }
 
-    /// The first element of `bytes`, as it is written.
+    /// Returns the first element of `bytes` as text.
     pub(super) fn show(self, bytes: &[u8]) -> String {
         let word = bytes[..self.bytes()].iter().rev().fold(0_u64, |word, &byte| word << 8 | u64::from(byte));
         match self {
@@ -147,20 +147,20 @@ impl Element {
     }
 }
 
-/// The bytes of a buffer of `count` elements.
+/// Returns the bytes of a buffer of `count` elements.
 ///
 /// # Errors
-/// What is wrong, in words: a file that cannot be read or has another size, a wrong formula, or more values than elements.
+/// A description of the problem: a file that cannot be read or has another size, a wrong formula, or more values than elements.
 pub(super) fn bytes(
     contents: &Contents,
     element: Element,
     count: usize,
     (folder, parameters): (&Path, &[(String, i64)]),
 ) -> Result<Vec<u8>, String> {
-    sensible(contents, element)?;
+    check_random(contents, element)?;
     let size = count * element.bytes();
     if matches!(contents, Contents::None | Contents::Constant(Number::Integer(0) | Number::Float(0.0))) {
-        // The host supplies zeroed pages when they are touched.
+        // The operating system provides zeroed pages on first access.
         return Ok(vec![0; size]);
     }
     let mut out = Vec::with_capacity(size);
@@ -234,11 +234,11 @@ pub(super) fn bytes(
     Ok(out)
 }
 
-/// Whether bounds, mean and deviation of random contents are possible.
+/// Checks that bounds, mean and deviation of random contents are possible.
 ///
 /// # Errors
-/// What is wrong, in words.
-pub(super) fn sensible(contents: &Contents, element: Element) -> Result<(), String> {
+/// A description of the impossible value.
+pub(super) fn check_random(contents: &Contents, element: Element) -> Result<(), String> {
     let exact = |number: &Number| element.put_exactly(*number, &mut Vec::with_capacity(8));
     match *contents {
         Contents::Constant(ref number) => exact(number),
@@ -254,19 +254,19 @@ pub(super) fn sensible(contents: &Contents, element: Element) -> Result<(), Stri
     }
 }
 
-/// The integer below a number; beyond 64 bits the nearest that there is.
+/// Returns the largest integer not above a number, or the nearest 64-bit integer if it is out of range.
 fn floor(value: f64) -> i64 {
     let near = value as i64;
     near.saturating_sub(i64::from(near as f64 > value))
 }
 
-/// A number from 0 to below 1, with 53 bits.
+/// Returns a random number from 0 to below 1 with 53 bits.
 fn fraction(random: &mut Rng) -> f64 {
     (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A number of the standard normal distribution, by Marsaglia's polar method (SIAM Review 6, 1964). The logarithm is computed in software,
-/// so that it is the same on all hosts.
+/// Returns a normally distributed random number, by Marsaglia's polar method (SIAM Review 6, 1964). The logarithm is computed in software
+/// so that it is identical on all hosts.
 fn normal(random: &mut Rng) -> f64 {
     loop {
         let (x, y) = (2.0 * fraction(random) - 1.0, 2.0 * fraction(random) - 1.0);
@@ -289,11 +289,11 @@ mod tests {
         assert_eq!(of(Number::Integer(-large), Kind::I64).unwrap(), (-large).to_le_bytes());
         assert_eq!(of(Number::Integer(-1), Kind::I16).unwrap(), [255, 255]);
         assert_eq!(of(Number::Float(3.0), Kind::U8).unwrap(), [3]);
-        assert_eq!(of(Number::Integer(-1), Kind::U32).unwrap_err(), "-1 is no u32, which is from 0 to 4294967295");
-        assert_eq!(of(Number::Integer(128), Kind::I8).unwrap_err(), "128 is no i8, which is from -128 to 127");
+        assert_eq!(of(Number::Integer(-1), Kind::U32).unwrap_err(), "-1 is out of range of u32, which is from 0 to 4294967295");
+        assert_eq!(of(Number::Integer(128), Kind::I8).unwrap_err(), "128 is out of range of i8, which is from -128 to 127");
         let constant = bytes(&Contents::Constant(Number::Integer(-1)), Element::of(Kind::U8), 2, (Path::new("."), &[]));
-        assert_eq!(constant.unwrap_err(), "-1 is no u8, which is from 0 to 255");
-        assert_eq!(of(Number::Float(1.5), Kind::I32).unwrap_err(), "1.5 is no i32, which is an integer");
+        assert_eq!(constant.unwrap_err(), "-1 is out of range of u8, which is from 0 to 255");
+        assert_eq!(of(Number::Float(1.5), Kind::I32).unwrap_err(), "1.5 is not an integer, as i32 requires");
     }
 
     #[test]
@@ -330,7 +330,7 @@ mod tests {
         let moment = |power: i32| drawn.iter().map(|value| ((value - mean) / 2.0).powi(power)).sum::<f64>() / count;
         assert!((mean - 10.0).abs() < 0.05, "{mean}");
         assert!((moment(2) - 1.0).abs() < 0.03 && moment(3).abs() < 0.05 && (moment(4) - 3.0).abs() < 0.15, "{} {}", moment(2), moment(4));
-        // The same bytes on every host.
+        // The bytes must be identical on every host.
         let bits: Vec<u64> = drawn[..2].iter().map(|value| value.to_bits()).collect();
         assert_eq!(bits, [4621109599871788996, 4621577380759159728]);
     }

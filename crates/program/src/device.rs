@@ -1,7 +1,8 @@
-//! A device whose caller allocates, copies, launches and looks at results as a host program does, without a launch file.
+//! A device without a launch file: its caller allocates, copies, launches and reads results like a CUDA host program.
 //!
-//! In: listings, bytes, launches. Out: memory after each launch, which executes at once, and all launches so far as a [`Workload`]. The device
-//! writes down what the host does, and a workload executes it anew: no instruction is kept in memory, and what a run sees is what happened.
+//! Inputs are listings, bytes and launches. Outputs are the memory after each launch, which executes immediately, and a [`Workload`] of all
+//! launches so far. The device records the operations of the host, and a workload executes them again: no instruction is kept in memory,
+//! and a run sees exactly the same operations.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,40 +14,40 @@ use super::consistency;
 use super::error::ProgramError;
 use super::exec::{Executor, Tally};
 use super::listing::Module;
-use super::load::{LIMIT, Launched, MOST_BLOCK, MOST_BYTES, MOST_GRID, MOST_LAUNCHES, Shape, bind, extents};
+use super::load::{LIMIT, LaunchedKernels, MAX_BLOCK, MAX_BYTES, MAX_GRID, MAX_LAUNCHES, Shape, bind, extents};
 use super::memory::{Fault, Memory};
 use super::report::describe;
 use super::tensor_map::{BYTES, TensorMap, TensorShape};
 use super::workload::workload;
 use super::{Launch, Program, WorkloadOptions};
 
-/// Most CTAs of a cluster in each dimension.
-const MOST_CLUSTER: [i64; 3] = [16; 3];
-/// CTAs that execute between two questions whether to go on.
-const ASKED_EVERY: u32 = 64;
+/// Maximum CTAs of a cluster in each dimension.
+const MAX_CLUSTER: [i64; 3] = [16; 3];
+/// CTAs between two calls of `keep_going`.
+const CTAS_PER_CALLBACK: u32 = 64;
 
-/// Something that the host does to device memory.
+/// An operation of the host on device memory.
 #[derive(Clone, Debug)]
 pub(super) enum HostStep {
-    /// Allocates, with contents that `copied` says were sent to the device.
+    /// An allocation with contents; `copied` is true if the host copied them to the device.
     Allocate { name: String, start: u64, bytes: Arc<[u8]>, written: bool, copied: bool },
-    /// Writes; `copied` as above.
+    /// A write; `copied` is true if the host copied the bytes to the device.
     Write { start: u64, bytes: Arc<[u8]>, copied: bool },
 }
 
 impl HostStep {
-    /// Does it again.
+    /// Repeats the operation.
     pub(super) fn apply(&self, memory: &mut Memory) {
         match self {
             Self::Allocate { name, start, bytes, written, .. } => {
                 memory.allocate_at(name, *start, bytes.to_vec(), *written);
             }
-            // It was possible the first time, and memory is never given back here.
+            // The write succeeded the first time, and memory is never freed here.
             Self::Write { start, bytes, .. } => drop(memory.fill(*start, bytes)),
         }
     }
 
-    /// The copy to the device that it was, if it was one: first byte and length.
+    /// Returns the first byte and the length of the copy to the device, if the operation is a copy.
     pub(super) fn copies(&self) -> impl Iterator<Item = (u64, u64)> {
         let (Self::Allocate { start, bytes, copied, .. } | Self::Write { start, bytes, copied }) = self;
         copied.then_some((*start, bytes.len() as u64)).into_iter()
@@ -67,55 +68,55 @@ pub enum Argument {
     Integer(i128),
     /// A number for a parameter of 4 or 8 bytes.
     Float(f64),
-    /// The parameter's own bytes.
+    /// The bytes of the parameter.
     Bytes(Vec<u8>),
 }
 
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchShape<'a> {
-    /// CTAs in one to three dimensions.
+    /// CTAs of the grid in one to three dimensions.
     pub grid: &'a [i64],
     /// Threads of a CTA in one to three dimensions.
     pub block: &'a [i64],
     /// Dynamic shared memory in bytes.
     pub shared: i64,
-    /// CTAs of a cluster in one to three dimensions; none where the kernel alone says so.
+    /// CTAs of a cluster in one to three dimensions; empty if only the kernel determines them.
     pub cluster: &'a [i64],
-    /// Whether CTAs may wait for each other.
+    /// True if CTAs may wait for each other (cooperative launch).
     pub cooperative: bool,
-    /// Whether it is a programmatic dependent launch: in a run it may begin when every CTA of the launch before it has triggered it
+    /// True for a programmatic dependent launch: in a run it may start when every CTA of the previous launch has triggered it
     /// (`griddepcontrol.launch_dependents`) or has ended.
     pub programmatic: bool,
 }
 
-/// A listing that was loaded.
+/// A loaded listing.
 #[derive(Debug)]
-struct Loaded {
+struct LoadedModule {
     module: Module,
-    /// Where its variables in device memory lie.
+    /// Addresses of the listing's variables in device memory.
     globals: Vec<u64>,
-    /// Its kernels that were launched.
-    launched: Launched,
+    /// LaunchedKernels kernels of the listing.
+    launched: LaunchedKernels,
 }
 
-/// A device in a host program's hands.
+/// A device that a host program controls.
 #[derive(Debug)]
 pub struct Device {
     name: String,
-    /// What messages call the place of a launch.
+    /// Name of the launch's location in messages.
     asked: PathBuf,
-    modules: Vec<Loaded>,
+    modules: Vec<LoadedModule>,
     memory: Memory,
     executor: Executor,
     launches: Vec<Launch>,
     host: Vec<(usize, HostStep)>,
-    /// Bytes in `host`.
+    /// Bytes of the operations in `host`.
     noted: u64,
 }
 
 impl Device {
-    /// An empty device. `check` looks at every access of shared and local memory, too, as [`Program::check`] does.
+    /// Returns an empty device. `check` also checks every access of shared and local memory, like [`Program::check`].
     pub fn new(name: &str, check: bool) -> Self {
         let mut executor = Executor::default();
         executor.shadow = check.then(Box::default);
@@ -128,10 +129,10 @@ impl Device {
         ProgramError::new(&self.asked, 0, what)
     }
 
-    /// Loads a listing; returns the module's number. Its variables in device memory are allocated.
+    /// Loads a listing and allocates its variables in device memory; returns the module's index.
     ///
     /// # Errors
-    /// What is wrong with the listing, and when another one has another architecture.
+    /// The listing is faulty, or its architecture differs from an earlier listing.
     pub fn load(&mut self, listing: &Path) -> Result<usize, ProgramError> {
         let module = consistency::load(listing)?;
         if let Some(first) = self.modules.first().filter(|first| first.module.arch != module.arch) {
@@ -144,37 +145,37 @@ impl Device {
         for global in &module.globals {
             globals.push(self.allocate(&global.name, global.bytes.clone(), true, false)?);
         }
-        self.modules.push(Loaded { module, globals, launched: Launched::default() });
+        self.modules.push(LoadedModule { module, globals, launched: LaunchedKernels::default() });
         Ok(self.modules.len() - 1)
     }
 
-    /// The kernels of a module: name, static shared bytes, registers, and the size of each parameter.
+    /// Returns name, static shared bytes, registers, and the size of each parameter for each kernel of a module.
     pub fn kernels(&self, module: usize) -> Vec<(String, u32, u32, Vec<usize>)> {
         let sizes = |parameters: &[(usize, usize)]| parameters.iter().map(|&(_, size)| size).collect();
         let kernels = self.modules[module].module.kernels.iter();
         kernels.map(|kernel| (kernel.name.clone(), kernel.shared, kernel.registers, sizes(&kernel.parameters))).collect()
     }
 
-    /// The whole name of a kernel that is named by it or by its identifier in the source.
+    /// Returns the full name of a kernel from its full name or from its identifier in the source.
     ///
     /// # Errors
-    /// When there is no such kernel, with the names that there are.
+    /// The kernel does not exist; the message lists the existing names.
     pub fn kernel_name(&self, module: usize, name: &str) -> Result<String, ProgramError> {
         let module = &self.modules[module].module;
         module.named(&module.file, name).map(|kernel| kernel.name.clone())
     }
 
-    /// The address and size of a module's variable in device memory.
+    /// Returns the address and size of a module's variable in device memory.
     pub fn variable(&self, module: usize, name: &str) -> Option<(u64, u64)> {
-        let Loaded { module, globals, .. } = &self.modules[module];
+        let LoadedModule { module, globals, .. } = &self.modules[module];
         let place = module.globals.iter().position(|global| global.name == name)?;
         Some((globals[place], module.globals[place].bytes.len() as u64))
     }
 
-    /// Gives a variable in constant memory its contents for the launches to come.
+    /// Sets the contents of a variable in constant memory for future launches.
     ///
     /// # Errors
-    /// When there is no such variable, or it is smaller.
+    /// The variable does not exist, or is smaller than `bytes`.
     pub fn set_constant(&mut self, module: usize, name: &str, bytes: &[u8]) -> Result<(), ProgramError> {
         let asked = self.asked.clone();
         let module = &mut self.modules[module].module;
@@ -194,11 +195,11 @@ impl Device {
         Ok(())
     }
 
-    /// Allocates memory with contents; returns its address. Contents that are not `written` only give the size; `copied` ones come from the
-    /// host by a copy, which the timing model sees.
+    /// Allocates memory with contents and returns its address. Contents that are not `written` only determine the size; `copied` contents
+    /// come from the host by a copy that the timing model simulates.
     ///
     /// # Errors
-    /// When there is more than a device can have.
+    /// The size exceeds the memory of a device.
     pub fn allocate(&mut self, name: &str, bytes: Vec<u8>, written: bool, copied: bool) -> Result<u64, ProgramError> {
         self.room(bytes.len() as u64)?;
         let kept: Arc<[u8]> = bytes.as_slice().into();
@@ -208,7 +209,7 @@ impl Device {
         Ok(start)
     }
 
-    /// Frees what was allocated at an address: accesses to it are errors from now on.
+    /// Frees the allocation at an address; later accesses to it are errors.
     pub fn free(&mut self, start: u64) {
         if let Some(index) = self.memory.allocations().iter().position(|known| known.start == start) {
             self.memory.release(index);
@@ -218,7 +219,7 @@ impl Device {
     /// Copies bytes to the device.
     ///
     /// # Errors
-    /// When they do not lie in one allocation.
+    /// The bytes are not inside one allocation.
     pub fn write(&mut self, start: u64, bytes: &[u8]) -> Result<(), ProgramError> {
         if bytes.is_empty() {
             return Ok(());
@@ -229,10 +230,10 @@ impl Device {
         Ok(())
     }
 
-    /// The bytes at an address.
+    /// Returns the bytes at an address.
     ///
     /// # Errors
-    /// When they do not lie in one allocation.
+    /// The bytes are not inside one allocation.
     pub fn read(&mut self, start: u64, bytes: usize) -> Result<&[u8], ProgramError> {
         if bytes == 0 {
             return Ok(&[]);
@@ -241,10 +242,11 @@ impl Device {
         Ok(&self.memory.allocations()[index].bytes[span])
     }
 
-    /// The map of a tensor at an address, by which the tensor memory accelerator finds boxes of it: a parameter's bytes.
+    /// Returns the tensor map of a tensor at an address as the bytes of a kernel parameter. The tensor memory accelerator uses it to locate
+    /// boxes of the tensor.
     ///
     /// # Errors
-    /// When the address lies in no allocation, or the shape is wrong or does not fit.
+    /// The address is in no allocation, or the shape is invalid or does not fit.
     pub fn tensor_map(&mut self, address: u64, shape: &TensorShape) -> Result<[u8; BYTES], ProgramError> {
         let (index, span) = self.memory.span(address, 1).map_err(|fault| self.outside(fault, 1))?;
         let room = self.memory.allocations()[index].bytes.len() - span.start;
@@ -262,14 +264,14 @@ impl Device {
     }
 
     fn room(&self, bytes: u64) -> Result<(), ProgramError> {
-        if self.noted.saturating_add(bytes) <= MOST_BYTES {
+        if self.noted.saturating_add(bytes) <= MAX_BYTES {
             return Ok(());
         }
-        let what = format!("the host has sent {} bytes to the device, and {bytes} more are too many to keep", self.noted);
+        let what = format!("the host has copied {} bytes to the device, and {bytes} more exceed the limit", self.noted);
         Err(self
             .bad(what)
             .expected("at most 16 GiB between two calls of clear()")
-            .help("clear() forgets what was launched, and keeps the arrays"))
+            .help("clear() discards the recorded launches and keeps the arrays"))
     }
 
     fn note(&mut self, step: HostStep) {
@@ -277,11 +279,11 @@ impl Device {
         self.host.push((self.launches.len(), step));
     }
 
-    /// Executes a kernel and waits for its end; returns the instructions of its warps and the lanes that were active in them. `keep_going` is
-    /// asked every few CTAs.
+    /// Executes a kernel and waits for its end; returns its warp instructions and its thread instructions. `keep_going` is called every few
+    /// CTAs and returns false to stop.
     ///
     /// # Errors
-    /// When the launch is wrong or the kernel stops. It then belongs to no workload, and memory is as the kernel left it.
+    /// The launch is invalid or the kernel fails. A failed launch is not part of a workload, and memory keeps the state at the failure.
     pub fn launch(
         &mut self,
         (number, kernel): (usize, &str),
@@ -289,19 +291,19 @@ impl Device {
         arguments: &[Argument],
         keep_going: &mut dyn FnMut() -> bool,
     ) -> Result<(u64, u64), ProgramError> {
-        if self.launches.len() == MOST_LAUNCHES {
-            let problem = self.bad("the device has launched too many kernels").expected(format!("at most {MOST_LAUNCHES}"));
-            return Err(problem.help("clear() forgets what was launched, and keeps the arrays"));
+        if self.launches.len() == MAX_LAUNCHES {
+            let problem = self.bad("the device has launched too many kernels").expected(format!("at most {MAX_LAUNCHES}"));
+            return Err(problem.help("clear() discards the recorded launches and keeps the arrays"));
         }
-        let Loaded { module, globals, launched } = &self.modules[number];
+        let LoadedModule { module, globals, launched } = &self.modules[number];
         let text = module.named(&self.asked, kernel)?;
         let &LaunchShape { grid, block, shared: dynamic, cluster, cooperative, programmatic } = shape;
         if programmatic {
             self.check_programmatic()?;
         }
-        let grid = extents(&self.asked, grid, "grid", MOST_GRID)?;
-        let block = extents(&self.asked, block, "block", MOST_BLOCK)?;
-        let cluster = if cluster.is_empty() { None } else { Some(extents(&self.asked, cluster, "cluster", MOST_CLUSTER)?) };
+        let grid = extents(&self.asked, grid, "grid", MAX_GRID)?;
+        let block = extents(&self.asked, block, "block", MAX_BLOCK)?;
+        let cluster = if cluster.is_empty() { None } else { Some(extents(&self.asked, cluster, "cluster", MAX_CLUSTER)?) };
         let argument = |number: usize, size: usize| {
             let what = format!("argument {number} of kernel {}", text.name);
             bytes_of(&arguments[number], size).map_err(|(found, expected)| self.bad(what).found(found).expected(expected))
@@ -322,7 +324,7 @@ impl Device {
         Ok(sums.fold((0, 0), |(warps, lanes), (more, active)| (warps + more, lanes + active)))
     }
 
-    /// Refuses a programmatic dependent launch where the host has copied to the device since the last launch, or there is none.
+    /// Rejects a programmatic dependent launch if there is no previous launch, or if the host has copied to the device since then.
     fn check_programmatic(&self) -> Result<(), ProgramError> {
         if self.launches.is_empty() {
             let problem = self.bad("a programmatic dependent launch is the first launch of the device");
@@ -340,16 +342,16 @@ impl Device {
         let kernel = &launch.kernel;
         let step = kernel.together();
         for cta in (0..kernel.grid.count() as u32).step_by(step as usize) {
-            if (cta / step).is_multiple_of(ASKED_EVERY) && !keep_going() {
+            if (cta / step).is_multiple_of(CTAS_PER_CALLBACK) && !keep_going() {
                 return Err(self.bad(format!("kernel {} was interrupted at CTA {cta}", kernel.name)));
             }
             let done = self.executor.ctas(kernel, &mut self.memory, cta, false, (tally, false));
-            done.map_err(|(cta, trouble)| describe(kernel, cta, trouble))?;
+            done.map_err(|(cta, fault)| describe(kernel, cta, fault))?;
         }
         Ok(())
     }
 
-    /// Writes down memory as it is: after a launch that failed, those to come start from what it left.
+    /// Records the current memory contents, so that launches after a failed launch start from its state.
     fn rebase(&mut self) {
         for index in 0..self.memory.allocations().len() {
             let allocation = &self.memory.allocations()[index];
@@ -360,7 +362,7 @@ impl Device {
         }
     }
 
-    /// Forgets all launches and copies; memory stays as it is.
+    /// Discards all recorded launches and copies; memory is unchanged.
     pub fn clear(&mut self) {
         (self.launches, self.host, self.noted) = (Vec::new(), Vec::new(), 0);
         for index in 0..self.memory.allocations().len() {
@@ -376,27 +378,27 @@ impl Device {
         }
     }
 
-    /// What kernels have printed since the last call, and how many calls of printf are missing from it.
+    /// Returns the text that kernels have printed since the last call, and the number of printf calls that are missing from it.
     pub fn printed(&mut self) -> (String, u64) {
         let printed = std::mem::take(&mut self.executor.printed);
         (printed.text, printed.left_out)
     }
 
-    /// How many kernels a workload would have.
+    /// Returns the number of kernels in a workload.
     pub fn launched(&self) -> usize {
         self.launches.len()
     }
 
-    /// Reads of arrays where nothing was written, by array.
+    /// Returns the number of reads of unwritten bytes per array.
     pub fn unwritten(&self) -> Vec<(String, u64)> {
         let counted = self.memory.allocations().iter().zip(&self.memory.unwritten).filter(|(_, count)| **count > 0);
         counted.map(|(allocation, count)| (allocation.name.clone(), *count)).collect()
     }
 
-    /// All launches and copies so far as what a run executes. The device may go on meanwhile.
+    /// Returns all launches and copies so far as the workload of a run. The device can be used further.
     ///
     /// # Errors
-    /// When nothing was launched, or the timing model does not know the architecture.
+    /// No kernel was launched, or the timing model does not support the architecture.
     pub fn workload(&self) -> Result<Workload, ProgramError> {
         if self.launches.is_empty() {
             return Err(self.bad("nothing was launched on the device").help("launch a kernel first"));
@@ -419,7 +421,7 @@ impl Device {
     }
 }
 
-/// The bytes of an argument for a parameter of `size` bytes, or what was found and what expected.
+/// Returns the bytes of an argument for a parameter of `size` bytes; the error is the found and the expected value.
 fn bytes_of(argument: &Argument, size: usize) -> Result<Vec<u8>, (String, String)> {
     let wide = match argument {
         Argument::Pointer(address) if size == 8 => return Ok(address.to_le_bytes().to_vec()),
@@ -459,7 +461,7 @@ mod tests {
         LaunchShape { grid, block, ..LaunchShape::default() }
     }
 
-    /// A device after saxpy of 1000 elements, and the address of `y`.
+    /// Returns a device that has executed saxpy with 1000 elements, and the address of `y`.
     fn saxpy() -> (Device, u64) {
         let mut device = Device::new("test", false);
         let module = device.load(&listing("saxpy.sm_70.sass")).unwrap();
@@ -516,7 +518,7 @@ mod tests {
         };
         let (mut device, y) = saxpy();
         again(&mut device, y).unwrap();
-        // An array that is allocated between copies nothing.
+        // An array that is allocated in between copies no data.
         device.allocate("z", vec![0; 64], false, false).unwrap();
         again(&mut device, y).unwrap();
         let before: Vec<_> = device.workload().unwrap().kernels.iter().map(|kernel| kernel.info.programmatic).collect();
@@ -566,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn clearing_keeps_memory_and_forgets_launches() {
+    fn clearing_keeps_memory_and_discards_launches() {
         let (mut device, y) = saxpy();
         device.clear();
         assert_eq!(device.launched(), 0);
@@ -579,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_kernel_says_so() {
+    fn interrupted_kernels_report_the_interruption() {
         let (mut device, y) = saxpy();
         let arguments = [Argument::Integer(1000), Argument::Float(1.0), Argument::Pointer(y), Argument::Pointer(y)];
         let error = device.launch((0, "saxpy"), &shape(&[4], &[256]), &arguments, &mut || false).unwrap_err().to_string();
@@ -591,7 +593,7 @@ mod tests {
     fn clusters_and_tensor_maps_are_those_of_a_launch() {
         let mut device = Device::new("test", false);
         let module = device.load(&listing("triton/matmultma-2048-w8s3.sm_90.sass")).unwrap();
-        // One tile of products of two matrices of ones is the depth.
+        // Each element of the product of two matrices of ones equals the depth.
         let (rows, depth) = (128, 64);
         let bfloats = |count: usize| [0x80, 0x3f].repeat(count);
         let (a, b) = (device.allocate("a", bfloats(rows * depth), true, true), device.allocate("b", bfloats(depth * rows), true, true));

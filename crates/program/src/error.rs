@@ -1,45 +1,45 @@
-//! What is wrong with a listing, a launch file or a program that runs.
+//! Errors of listings, launch files and executing programs.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A problem with a program: where it is, what was found, what was expected and what to do.
+/// A problem of a program with its location, the found state, the expected state and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramError {
-    /// The file at fault.
+    /// The faulty file.
     pub file: PathBuf,
-    /// The line, from 1; 0 when the problem has no line.
+    /// Line of the problem, counted from 1; 0 if the problem has no line.
     pub line: u32,
-    /// What is wrong.
+    /// Description of the problem.
     pub what: Box<str>,
-    /// What was found.
+    /// Description of the found state.
     pub found: Box<str>,
-    /// What was expected.
+    /// Description of the expected state.
     pub expected: Box<str>,
-    /// What the user can do.
+    /// Remedy for the user.
     pub help: Box<str>,
 }
 
 impl ProgramError {
-    /// A problem at a line of a file.
+    /// Returns a problem at a line of a file.
     pub(super) fn new(file: &Path, line: u32, what: impl Into<String>) -> Self {
         let (found, expected, help) = Default::default();
         Self { file: file.to_path_buf(), line, what: what.into().into_boxed_str(), found, expected, help }
     }
 
-    /// The same with what was found.
+    /// Returns the problem with the found state added.
     pub(super) fn found(mut self, found: impl Into<String>) -> Self {
         self.found = found.into().into_boxed_str();
         self
     }
 
-    /// The same with what was expected.
+    /// Returns the problem with the expected state added.
     pub(super) fn expected(mut self, expected: impl Into<String>) -> Self {
         self.expected = expected.into().into_boxed_str();
         self
     }
 
-    /// The same with what to do.
+    /// Returns the problem with a remedy added.
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = help.into().into_boxed_str();
         self
@@ -64,14 +64,14 @@ impl fmt::Display for ProgramError {
 
 impl std::error::Error for ProgramError {}
 
-/// Most names that an error lists.
-const LISTED: usize = 24;
+/// Maximum number of names that an error lists.
+const MAX_LISTED: usize = 24;
 
-/// A list of names for an error.
+/// Returns a list of names for an error message.
 pub(super) fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let mut names = names.into_iter();
-    let first: Vec<&str> = names.by_ref().take(LISTED).collect();
+    let first: Vec<&str> = names.by_ref().take(MAX_LISTED).collect();
     let more = names.count();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    if first.is_empty() { "none, since there is none".to_owned() } else { first.join(", ") + &more }
+    if first.is_empty() { "none, because none exist".to_owned() } else { first.join(", ") + &more }
 }

@@ -1,23 +1,23 @@
-//! Numbers of a launch file that are written as formulas of its parameters: `(n + 255) / 256`.
+//! Formulas of a launch file over its parameters: `(n + 255) / 256`.
 
 use warpshard_base::Rng;
 
-/// Deepest nesting of a formula.
-const DEEPEST: u32 = 32;
+/// Maximum nesting depth of a formula.
+const MAX_DEPTH: u32 = 32;
 
-/// Elements whose values are found together.
-const BLOCK: usize = 256;
+/// Elements whose values are computed together.
+const BLOCK_ELEMENTS: usize = 256;
 
 const BEYOND: &str = "the value is beyond 64 bits";
 
-/// A formula with the parameters' values put in: what to do with a stack of numbers.
+/// A formula with bound parameters: the steps of a stack machine.
 #[derive(Clone, Debug)]
 pub(super) struct Formula(Vec<Step>);
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Number(i64),
-    /// The number of the element.
+    /// The index of the element.
     Element,
     Negate,
     Hash,
@@ -37,27 +37,27 @@ enum Operator {
     Most,
 }
 
-/// The value of a formula: `+ - * / % << >>`, parentheses, `min(a, b)`, `max(a, b)`, `hash(a)` (31 bits that look random), decimal and
+/// Evaluates a formula: `+ - * / % << >>`, parentheses, `min(a, b)`, `max(a, b)`, `hash(a)` (31 pseudo-random bits), decimal and
 /// hexadecimal numbers and names.
 ///
 /// # Errors
-/// What is wrong, in words: an unknown name, a division by zero, a value beyond 64 bits, or what cannot be read.
+/// A description of the problem: an unknown name, a division by zero, a value beyond 64 bits, or a syntax error.
 pub(super) fn evaluate(text: &str, value_of: &dyn Fn(&str) -> Option<i64>) -> Result<i64, String> {
     Formula::parse(text, None, value_of)?.value(0)
 }
 
 impl Formula {
-    /// Reads a formula in which `element` names what differs from value to value.
+    /// Parses a formula in which `element` is the name of the element index.
     ///
     /// # Errors
-    /// An unknown name, or what cannot be read.
+    /// An unknown name, or a syntax error.
     pub(super) fn parse(text: &str, element: Option<&str>, value_of: &dyn Fn(&str) -> Option<i64>) -> Result<Self, String> {
         let mut reader = Reader { rest: text.trim(), element, value_of, depth: 0, steps: Vec::new() };
         reader.shift()?;
         if reader.rest.is_empty() { Ok(Self(reader.steps)) } else { Err(format!("`{}` cannot be read", reader.rest)) }
     }
 
-    /// The value for one element.
+    /// Returns the value for one element.
     ///
     /// # Errors
     /// A division by zero, or a value beyond 64 bits.
@@ -79,7 +79,7 @@ impl Formula {
         Ok(pop(&mut stack))
     }
 
-    /// The values for `count` elements from `first` on, step by step for all of them; `None` where one has none.
+    /// Returns the values for `count` elements from `first` on, computed step by step for all of them; `None` if an element has no value.
     fn block(&self, first: i64, count: usize) -> Option<Vec<i64>> {
         let mut stack: Vec<Vec<i64>> = Vec::with_capacity(8);
         for step in &self.0 {
@@ -97,18 +97,18 @@ impl Formula {
         stack.pop()
     }
 
-    /// The values for the elements 0 to `count` - 1, until one has none.
+    /// Returns the values for the elements 0 to `count` - 1, up to the first element without a value.
     pub(super) fn values(&self, count: usize) -> impl Iterator<Item = Result<i64, String>> + '_ {
-        (0..count).step_by(BLOCK).flat_map(move |first| {
-            let here = BLOCK.min(count - first);
+        (0..count).step_by(BLOCK_ELEMENTS).flat_map(move |first| {
+            let here = BLOCK_ELEMENTS.min(count - first);
             let block = self.block(first as i64, here);
-            // One by one where an element has no value, so that the first such element is known.
+            // Computes the elements one by one if an element has no value, to find the first such element.
             (0..here).map(move |at| block.as_ref().map_or_else(|| self.value((first + at) as i64), |block| Ok(block[at])))
         })
     }
 }
 
-/// 31 bits that look random.
+/// Returns 31 pseudo-random bits.
 fn hash(value: i64) -> i64 {
     (Rng::keyed(value as u64, &[]).next_u64() >> 33) as i64
 }
@@ -137,12 +137,12 @@ impl Operator {
         value.ok_or(BEYOND)
     }
 
-    /// Replaces each left number by the value for it and the right one; `None` where one has none.
+    /// Replaces each left number by the result of the operator with the right one; returns `None` if a result is undefined.
     fn apply_to_all(self, left: &mut [i64], right: &[i64]) -> Option<()> {
         fn each(left: &mut [i64], right: &[i64], value: impl Fn(i64, i64) -> Option<i64>) -> Option<()> {
             left.iter_mut().zip(right).try_for_each(|(left, right)| value(*left, *right).map(|value| *left = value))
         }
-        // A loop for each of the operators that most formulas have.
+        // A separate loop for each operator that is common in formulas.
         match self {
             Self::Add => each(left, right, i64::checked_add),
             Self::Subtract => each(left, right, i64::checked_sub),
@@ -169,7 +169,7 @@ impl Reader<'_> {
         true
     }
 
-    /// Operands of one precedence, and what stands between them.
+    /// Parses operands and operators of one precedence.
     fn chain(&mut self, operators: &[(&str, Operator)], operand: fn(&mut Self) -> Result<(), String>) -> Result<(), String> {
         operand(self)?;
         while let Some(&(_, operator)) = operators.iter().find(|(symbol, _)| self.take(symbol)) {
@@ -193,7 +193,7 @@ impl Reader<'_> {
 
     fn atom(&mut self) -> Result<(), String> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err("the formula is nested too deeply".into());
         }
         let done = self.inner();
@@ -235,7 +235,7 @@ impl Reader<'_> {
                     self.shift()?;
                     Step::Binary(if word == "min" { Operator::Least } else { Operator::Most })
                 }
-                _ => return Err(format!("no function is called `{word}`, only min, max and hash")),
+                _ => return Err(format!("the function `{word}` is unknown; the functions are min, max and hash")),
             };
             self.steps.push(step);
             return self.expect(")");

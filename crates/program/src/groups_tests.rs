@@ -1,4 +1,5 @@
-//! Products of warp groups of all types and layouts, of `tests/data/programs/groups.cu`, against sums of integers. All sums are exact.
+//! Tests of warp-group matrix products of all types and layouts in `tests/data/programs/groups.cu` against integer sums. All sums are
+//! exact.
 
 use warpshard_base::Rng;
 
@@ -6,12 +7,12 @@ use super::tensor_tests::{PAIRS, program};
 
 const ROWS: usize = 64;
 const COLUMNS: usize = 32;
-/// Where the second matrix begins, in bytes.
+/// Offset of the second matrix in shared memory, in bytes.
 const SECOND: usize = 8192;
-/// Words of shared memory, before those of the descriptors.
+/// Words of shared memory before the words of the descriptors.
 const SHARED: usize = 3072;
 
-/// An element's bytes and bits of one that is a small integer.
+/// Returns the size in bytes and the bits of an element with a small integer value.
 fn encoded(kind: &str, value: i64) -> (usize, u32) {
     let number = |bits: u32, fraction: u32, bias: i64| {
         let size = value.unsigned_abs();
@@ -32,7 +33,7 @@ fn encoded(kind: &str, value: i64) -> (usize, u32) {
     }
 }
 
-/// Elements of a type, of those that are integers in it.
+/// Returns random elements that are integers in a type.
 fn elements(kind: &str, count: usize, random: &mut Rng) -> Vec<i64> {
     let (low, values) = match kind {
         "s8" => (-128, 256),
@@ -42,8 +43,8 @@ fn elements(kind: &str, count: usize, random: &mut Rng) -> Vec<i64> {
     (0..count).map(|_| random.below(values) as i64 + low).collect()
 }
 
-/// Where the elements of a matrix lie, as tensor copies write them: rows of `width` bytes, whose pieces of 16 bytes are exchanged by the
-/// number of the row; or, of 16 bytes, core matrices one after the other.
+/// The layout of a matrix as tensor copies write it: rows of `width` bytes whose 16-byte pieces are swizzled by the row number, or, for a
+/// width of 16, core matrices in sequence.
 struct Layout {
     width: usize,
     transposed: bool,
@@ -51,13 +52,13 @@ struct Layout {
 }
 
 impl Layout {
-    /// The byte of an element of a row, or of a column of the second matrix.
+    /// Returns the offset of an element of a row, or of a column of the second matrix.
     fn at(&self, row: usize, k: usize) -> usize {
         let Self { width, transposed, size } = *self;
-        // The line of memory, the byte in it, and the tile of lines.
+        // The line of memory and the byte in it.
         let (line, byte) = if transposed { (k, row * size) } else { (row, k * size + self.before()) };
         if width == 16 {
-            // The cores of the slow dimension lie together where it is k.
+            // If k is the slow dimension, the core matrices along it are contiguous.
             return if transposed { byte / 16 * 256 + line / 8 * 128 } else { line / 8 * 256 + byte / 16 * 128 }
                 + line % 8 * 16
                 + byte % 16;
@@ -71,12 +72,12 @@ impl Layout {
         tile * 16 * width + line * width + ((byte / 16) ^ exchanged) * 16 + byte % 16
     }
 
-    /// Bytes of k that lie before the matrix, in the same rows.
+    /// Returns the bytes along k that precede the matrix in the same rows.
     fn before(&self) -> usize {
         if self.width >= 64 && !self.transposed { 32 } else { 0 }
     }
 
-    /// The descriptor, less the address of shared memory.
+    /// Returns the descriptor without the base address of shared memory.
     fn descriptor(&self, start: usize) -> u64 {
         let (leading, stride) = match (self.width, self.transposed) {
             (16, _) => (128, 256),
@@ -107,7 +108,7 @@ fn check_pair(kernel: &str, width: usize, pair: u64) {
     for k in 0..depth {
         for row in 0..ROWS {
             if layouts.starts_with('o') {
-                // The registers of a thread have 4 bytes of a row each: two rows, then the same 16 bytes further.
+                // Each register of a thread holds 4 bytes of a row: two registers for two rows, then two for the bytes 16 further.
                 let (warp, row_of, byte) = (row / 16, row % 16, k * size);
                 let (lane, register) = (row_of % 8 * 4 + byte % 16 / 4, row_of / 8 + byte / 16 * 2);
                 put(4 * (SHARED + 4 + 4 * (32 * warp + lane) + register) + byte % 4, encoded(first, a(row, k)));

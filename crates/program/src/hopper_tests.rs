@@ -1,4 +1,4 @@
-//! Barriers in shared memory, clusters and cooperative launches, of `tests/data/programs/hopper.cu`.
+//! Tests of barriers in shared memory, clusters and cooperative launches in `tests/data/programs/hopper.cu`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Program;
 use super::error::ProgramError;
 
-/// A program of one launch of a kernel; `keys` are further keys of the launch.
+/// Returns a program with one launch of a kernel; `keys` are further keys of the launch.
 fn program(folder: &Path, arch: u32, (kernel, grid, block): (&str, u32, u32), keys: &str) -> Result<Arc<Program>, ProgramError> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/programs");
     let listing = data.join(format!("hopper.sm_{arch}.sass")).canonicalize().unwrap();
@@ -22,7 +22,7 @@ fn program(folder: &Path, arch: u32, (kernel, grid, block): (&str, u32, u32), ke
 }
 
 fn output(program: &Arc<Program>) -> Result<Vec<i32>, ProgramError> {
-    // Waits in loops, as before Hopper, are no order to the checks of shared memory.
+    // The checks of shared memory do not recognise polling loops, which precede Hopper, as ordering.
     let done = if program.arch < 90 { program.execute(false)? } else { program.check(false)? };
     Ok(done.outputs[0].bytes.chunks_exact(4).map(|four| i32::from_le_bytes(four.try_into().unwrap())).collect())
 }
@@ -41,14 +41,14 @@ fn asynchronous_copies_bring_the_address_of_the_next_one() {
     let folder = tempfile::tempdir().unwrap();
     for arch in [80, 90] {
         let program = program(folder.path(), arch, ("chase", 1, 32), "arguments = [\"&a\", \"&o\"]").unwrap();
-        // The word at i is i.
+        // Each word holds its index.
         let expected: Vec<i32> = (0..32).map(|i| (0..20).fold(i, |at, _| 7 * at % 512)).collect();
         assert_eq!(output(&program).unwrap()[..32], expected, "sm_{arch}");
     }
 }
 
 #[test]
-fn a_wait_for_a_phase_that_never_ends_says_what_is_missing() {
+fn waits_for_incomplete_phases_report_missing_arrivals() {
     let folder = tempfile::tempdir().unwrap();
     let program = program(folder.path(), 90, ("stuck", 1, 64), "arguments = [\"&o\"]").unwrap();
     let error = output(&program).unwrap_err().to_string();
@@ -64,7 +64,7 @@ fn ctas_of_a_cooperative_launch_wait_for_each_other() {
             program(folder.path(), arch, ("two_phases", 6, 32), &keys).and_then(|program| output(&program))
         };
         assert_eq!(with("cooperative = true").unwrap()[0], 21, "sm_{arch}");
-        // Without it the runtime's own check traps.
+        // Without the key the runtime's own check traps.
         assert!(with("").unwrap_err().to_string().contains("cooperative = true"));
     }
 }
@@ -78,12 +78,12 @@ fn ctas_of_a_cluster_share_their_memory() {
     assert_eq!(got[..128], (0..128).map(other).collect::<Vec<i32>>());
     assert_eq!(got[128..256], (0..128).map(|i| 1000 + 100 * (i / 32) + i % 32).collect::<Vec<i32>>());
     assert!(launch(3, "").unwrap_err().to_string().contains("does not divide the grid"));
-    assert!(launch(4, "cluster = [4]").unwrap_err().to_string().contains("compiled for"));
+    assert!(launch(4, "cluster = [4]").unwrap_err().to_string().contains("was compiled"));
 }
 
 #[test]
 fn warps_wait_for_each_others_copies_in_a_pipeline() {
-    // Three stages whose barriers all 128 threads arrive at; each thread reads what another one copied.
+    // All 128 threads arrive at the barriers of three stages; each thread reads a value that another thread copied.
     let folder = tempfile::tempdir().unwrap();
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/programs");
     for arch in [80, 90] {
@@ -102,7 +102,7 @@ fn warps_wait_for_each_others_copies_in_a_pipeline() {
             (0..20).fold(0_i32, |sum, batch| sum.wrapping_mul(3).wrapping_add(element(batch)))
         };
         assert_eq!(got, (0..128).map(sum).collect::<Vec<_>>(), "sm_{arch}");
-        // A warp that looks at a barrier in vain lets the others go on.
+        // A warp that polls an incomplete barrier gives the other warps a turn.
         assert!(done.warp_instructions() < 20_000, "{} instructions for sm_{arch}", done.warp_instructions());
     }
 }

@@ -1,5 +1,5 @@
-//! Kernels that TorchInductor generated of an attention (`programs/tools/inductor_check.py attention`): a product of matrices, a softmax in place, and
-//! another product, with one launch each.
+//! Tests of kernels that TorchInductor generated for an attention layer (`programs/tools/inductor_check.py attention`): a matrix product,
+//! an in-place softmax, and another product, with one launch each.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use warpshard_base::Rng;
 use super::Program;
 
 const HEADS: usize = 4;
-/// Queries and keys of a head, and elements of each.
+/// Queries and keys per head, and elements of each.
 const LENGTH: usize = 64;
 const ELEMENTS: usize = HEADS * LENGTH * LENGTH;
 
@@ -16,7 +16,7 @@ const ELEMENTS: usize = HEADS * LENGTH * LENGTH;
 fn an_attention_of_torchinductor_is_that_of_the_host() {
     let listing = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/programs/inductor.sm_90.sass").canonicalize().unwrap();
     let mut rng = Rng::keyed(1, &[0]);
-    // Bits of bfloats from -2 to 2, whose seven bits of fraction hold them.
+    // Bits of bfloats from -2 to 2, which have seven fraction bits.
     let inputs: [Vec<u32>; 3] =
         std::array::from_fn(|_| (0..ELEMENTS).map(|_| ((rng.below(255) as f32 - 127.0) / 64.0).to_bits() >> 16).collect());
     let mut text = format!("modules = {{ sm_90 = {listing:?} }}\n[buffers]\n");
@@ -52,7 +52,7 @@ fn an_attention_of_torchinductor_is_that_of_the_host() {
         let total: f64 = weights.iter().sum();
         for (i, got) in got.iter().enumerate() {
             let want = weights.iter().enumerate().map(|(key, weight)| weight * v[(keys + key) * LENGTH + i]).sum::<f64>() / total;
-            // Scores, weights and results are rounded to eight bits of significand.
+            // Scores, weights and results are rounded to eight significand bits.
             assert!((got - want).abs() < 0.02, "row {row}, element {i}: {got} instead of {want}");
         }
     }

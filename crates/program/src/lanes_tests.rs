@@ -1,11 +1,11 @@
-//! Lanes that wait for each other, diverge and meet, and groups of lanes that go different ways: the compiler's code for each architecture,
-//! against what CUDA C says, computed on the host.
+//! Tests of divergence, reconvergence and groups of lanes: compiled code for each architecture is compared with a host evaluation of the
+//! CUDA C semantics.
 
 use warpshard_base::Rng;
 
 use super::tensor_tests::{launch, program};
 
-/// The architectures for which the source is compiled.
+/// Architectures for which the source is compiled.
 const ARCHS: [u32; 5] = [70, 75, 80, 86, 90];
 
 /// Executes a kernel with 32 threads; returns the words of the last buffer.
@@ -31,7 +31,7 @@ fn compare_and_swap_loops_of_shared_memory_end_and_do_not_race() {
         let buffers = [("f64", 32, values.clone()), ("f64", 1, vec![0])];
         let done = program("lanes", arch, "wide_sum", 32, &buffers).check(false).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
         assert_eq!(f64::from_le_bytes(done.outputs[0].bytes[..8].try_into().unwrap()), 528.0, "sm_{arch}");
-        // Two warps race where the loop is not taken for one.
+        // Two warps race unless the loop is recognised as a compare-and-swap loop.
         let buffers = [("f64", 64, (1..=64).collect()), ("f64", 1, vec![0])];
         let done = program("lanes", arch, "wide_sum", 64, &buffers).check(false).unwrap_or_else(|error| panic!("sm_{arch}: {error}"));
         assert_eq!(f64::from_le_bytes(done.outputs[0].bytes[..8].try_into().unwrap()), 2080.0, "sm_{arch}");
@@ -65,7 +65,7 @@ fn masks_may_differ_from_lane_to_lane() {
     }
 }
 
-/// What the operations of `groups` do, group by group, as CUDA C defines them.
+/// A host model of the operations of `groups`, group by group, as CUDA C defines them.
 struct Oracle {
     masks: [u32; 32],
     values: [u32; 32],
@@ -116,12 +116,12 @@ impl Oracle {
 }
 
 #[test]
-fn groups_of_lanes_do_what_cuda_says_on_every_architecture() {
+fn groups_of_lanes_follow_cuda_on_every_architecture() {
     const STEPS: usize = 24;
     for seed in 0..30_u64 {
         let mut rng = Rng::keyed(seed, &[0]);
-        // Groups of lanes that lie anywhere in the warp. Lanes of a shuffle read lanes of their own group, so a shuffle is an operation of
-        // the whole warp only; additions and maxima of one sum do not commute, so there is one kind of them.
+        // The groups consist of arbitrary lanes of the warp. Shuffles read lanes of the same group, so they are only used if the whole warp
+        // is one group; additions and maxima of the same sum do not commute, so only one of the two kinds is used.
         let count = 1 + rng.below(4);
         let group: [u64; 32] = std::array::from_fn(|_| rng.below(count));
         let masks: [u32; 32] =

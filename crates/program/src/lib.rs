@@ -1,14 +1,14 @@
-//! Programs: machine code of GPUs, executed functionally on the host without a GPU.
+//! Functional execution of GPU machine code on the host, without a GPU.
 //!
-//! A launch file names listings (what `warpshard compile` makes of CUDA C), buffers, launches and what to look at afterwards. [`Program::load`]
-//! reads it, [`Program::execute`] executes it, and [`Program::workload`] hands the warps' instructions to a run as a recorded trace would.
-//! A [`Device`] does the same without a launch file: its caller allocates, launches and looks at memory in between.
-//! CTAs execute one after the other in ascending order, launches in the order of the file, so that results depend on neither the machine nor
-//! the number of threads. Nothing here knows of timing.
+//! A launch file names listings (the output of `warpshard compile` for CUDA C), buffers, launches and outputs. [`Program::load`] reads it,
+//! [`Program::execute`] executes it, and [`Program::workload`] provides the warps' instructions to a run in the same way as a recorded
+//! trace. A [`Device`] does the same without a launch file: its caller allocates, launches and reads memory in between. CTAs execute
+//! sequentially in ascending order and launches in the order of the file, so results depend neither on the machine nor on the number of
+//! threads. This crate contains no timing.
 //!
-//! The way of an instruction: `listing` and `operand` read its text, `isa` finds its operation and binds its operands, `exec` executes it,
-//! `statics` says what the timing model sees of it. `run` executes launches in order, `stage` hands their CTAs to SMs, and `workload` makes the
-//! workload of a run from both. `values` finds out whether a run can skip matrix products.
+//! Modules in the order of an instruction's processing: `listing` and `operand` parse its text, `isa` finds its operation and binds its
+//! operands, `exec` executes it, and `statics` describes it to the timing model. `run` executes launches in order, `stage` delivers their
+//! CTAs to SMs, and `workload` combines both into the workload of a run. `values` determines whether a run can skip matrix products.
 #![forbid(unsafe_code)]
 
 mod consistency;
@@ -41,12 +41,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use warpshard_base::{GpuId, KernelIndex, StreamId};
-use warpshard_workload::{Beside, Code, MemKind, OpClass, PeerCopy, StaticInst, Units, Workload};
+use warpshard_workload::{AsyncOp, AsyncOpCounts, Code, MemKind, OpClass, PeerCopy, StaticInst, Workload};
 
 use contents::Element;
 use schema::{Contents, Tolerance};
 
-pub use cuda::{Kernel as SourceKernel, Launching, Parameter, Sources, launch_file};
+pub use cuda::{Kernel as SourceKernel, LaunchOptions, Parameter, Sources, launch_file};
 pub use device::{Argument, Device, LaunchShape};
 pub use error::ProgramError;
 pub use load::{ListingReport, ProgramReport};
@@ -54,27 +54,27 @@ pub use summary::{Difference, Execution, KernelSummary, OutputSummary};
 pub use tensor_map::TensorShape;
 pub use triton::{is_triton_launch_file, triton_architecture, triton_launch_file};
 
-/// The script that compiles CUDA C, for the Python interpreter that `warpshard compile` starts.
+/// Script that compiles CUDA C, for the Python interpreter that `warpshard compile` starts.
 pub const COMPILER: &str = include_str!("compile.py");
 
 /// A launch file, ready to execute.
 #[derive(Debug)]
 pub struct Program {
-    /// The name of the program.
+    /// Name of the program.
     pub name: String,
-    /// The architecture of its listing: 70 for sm_70.
+    /// Architecture of the listing: 70 for sm_70.
     pub arch: u32,
     file: PathBuf,
     folder: PathBuf,
     parameters: Vec<(String, i64)>,
     buffers: Vec<Buffer>,
     globals: Vec<(String, Vec<u8>)>,
-    /// Where the buffers lie, then the globals.
+    /// Addresses of the buffers, then of the globals.
     addresses: Vec<u64>,
-    /// What prepares the buffers and belongs to no run.
+    /// Launches that prepare the buffers and belong to no run.
     setup: Vec<Launch>,
     launches: Vec<Launch>,
-    /// What the host does to device memory, each with the number of the launch that it comes before; a launch file has none.
+    /// Host operations on device memory, each with the index of the next launch; empty for a launch file.
     host: Vec<(usize, device::HostStep)>,
     outputs: Vec<Output>,
 }
@@ -86,24 +86,24 @@ struct Buffer {
     count: usize,
     address: Option<u64>,
     contents: Contents,
-    /// The GPU whose memory it lies in, where the file names one.
+    /// GPU whose memory contains the buffer, if the file names one.
     gpu: Option<GpuId>,
 }
 
-/// A kernel launch with everything bound.
+/// A kernel launch with all values bound.
 #[derive(Clone, Debug)]
 struct Launch {
     kernel: Arc<exec::Kernel>,
     stream: StreamId,
-    /// Launches that it waits for besides those of its stream.
+    /// Launches that this launch waits for besides the launches of its stream.
     after: Vec<KernelIndex>,
-    /// The launch before it in its stream, where it depends on that one programmatically.
+    /// The previous launch in the stream if this launch depends on it programmatically.
     programmatic: Option<KernelIndex>,
-    /// Places of stores after which a CTA may be executed anew, where that was found out.
+    /// Instruction indices of stores after which a CTA may be re-executed, if they were determined.
     repeatable: Arc<[u32]>,
-    /// The GPU that it runs on, where the file names one.
+    /// GPU that executes the launch, if the file names one.
     gpu: Option<GpuId>,
-    /// What it copies instead of running.
+    /// The copy between GPUs, if the launch is a copy instead of a kernel.
     copy: Option<PeerCopy>,
 }
 
@@ -116,56 +116,57 @@ struct Output {
     show: usize,
 }
 
-/// How a program executes during a run. The simulated cycles do not depend on these options.
+/// Options for the execution of a program during a run. They do not affect the simulated cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadOptions {
-    /// Execute CTAs ahead of their requests on a thread of their own. Useful if the host has a core to spare.
+    /// True to execute CTAs ahead of their requests on a separate thread. This is useful if the host has an idle core.
     pub ahead: bool,
-    /// Skip matrix products. The contents of memory after the run are then not the program's results. It is an error if an address, a branch or a barrier
-    /// depends on a product.
+    /// True to skip matrix products. Memory then does not contain the program's results after the run. It is an error if an address, a
+    /// branch or a barrier depends on a product.
     pub skip_products: bool,
 }
 
 impl Program {
-    /// What the machine code of all launches needs.
+    /// Returns the properties of the machine code of all launches that the timing model needs.
     pub fn code(&self) -> Code {
         self.code_of(&self.launches)
     }
 
-    /// What the machine code of these launches needs.
+    /// Returns the properties of the machine code of `launches` that the timing model needs.
     fn code_of(&self, launches: &[Launch]) -> Code {
         let mut instructions = launches.iter().flat_map(|launch| launch.kernel.statics.iter().flat_map(|statics| statics.iter()));
-        let of = |is: fn(Beside) -> bool| {
+        let of = |is: fn(AsyncOp) -> bool| {
             let all = launches.iter().filter_map(|launch| launch.kernel.statics.as_deref()).flatten();
-            all.filter(|inst| is(inst.control.beside)).count() as u64
+            all.filter(|inst| is(inst.control.async_op)).count() as u64
         };
-        let beside = Units {
-            products: of(|beside| matches!(beside, Beside::Product { .. })),
-            barriers: of(|beside| beside == Beside::Barrier),
-            bulk: of(|beside| beside == Beside::Bulk),
+        let async_counts = AsyncOpCounts {
+            products: of(|op| matches!(op, AsyncOp::Product { .. })),
+            barriers: of(|op| op == AsyncOp::Barrier),
+            bulk: of(|op| op == AsyncOp::Bulk),
         };
         let mut mnemonics = launches.iter().flat_map(|launch| launch.kernel.mnemonics.iter());
         Code {
             arch: self.arch,
             tensor: instructions.any(|inst| inst.class == OpClass::Tensor),
             copies: mnemonics.any(|name| name.starts_with("LDGSTS")),
-            beside,
+            async_counts,
         }
     }
 
-    /// The architectures for which a launch file names listings, in its order: 70 for sm_70. What is no architecture is left out.
+    /// Returns the architectures for which a launch file names listings, in its order: 70 for sm_70. Unknown architecture names are
+    /// omitted.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no launch file.
+    /// The file cannot be read, or is not a launch file.
     pub fn architectures(path: &Path) -> Result<Vec<u32>, ProgramError> {
         load::architectures(path)
     }
 
-    /// Reads a launch file and its listing; `arch` picks the listing (70 for sm_70), else the first one is taken. `settings` replace
+    /// Reads a launch file and its listing; `arch` selects the listing (70 for sm_70), by default the first one. `settings` override
     /// parameters of the file.
     ///
     /// # Errors
-    /// The first thing that is wrong with either file.
+    /// The first problem of either file.
     pub fn load(path: &Path, arch: Option<u32>, settings: &[(String, String)]) -> Result<Arc<Self>, ProgramError> {
         load::load(path, arch, settings).map(Arc::new)
     }
@@ -173,68 +174,69 @@ impl Program {
     /// Checks a launch file with all of its listings without executing it.
     ///
     /// # Errors
-    /// The first thing that is wrong with it or a listing.
+    /// The first problem of the file or of a listing.
     pub fn check_file(path: &Path) -> Result<ProgramReport, ProgramError> {
         load::program(path)
     }
 
-    /// Checks a listing: what is in it, and what of it cannot be executed.
+    /// Checks a listing and reports its contents and the instructions that cannot be executed.
     ///
     /// # Errors
-    /// What cannot be read.
+    /// The listing cannot be parsed.
     pub fn check_listing(path: &Path) -> Result<ListingReport, ProgramError> {
         load::listing(path)
     }
 
-    /// Executes all launches without timing; `measure` counts sectors and bank conflicts, too.
+    /// Executes all launches without timing; `measure` also counts sectors and bank conflicts.
     ///
     /// # Errors
-    /// What stops the program: an access outside of its buffers, an endless loop, a barrier that not all threads reach.
+    /// A fault of the program: an access outside of its buffers, an endless loop, or a barrier that not all threads reach.
     pub fn execute(self: &Arc<Self>, measure: bool) -> Result<Execution, ProgramError> {
         summary::execute(self, measure, false)
     }
 
-    /// The same, and each access of shared and local memory is checked: races of warps are errors, reads of what nobody wrote are warnings.
+    /// Executes all launches like [`Program::execute`] and checks each access of shared and local memory: races between warps are errors,
+    /// reads of unwritten memory are warnings.
     ///
     /// # Errors
-    /// Those of [`Program::execute`], and two warps of a CTA that access the same byte of shared memory without a barrier between, one of them
-    /// to write it.
+    /// The errors of [`Program::execute`], and accesses by two warps of a CTA to the same byte of shared memory without a barrier in
+    /// between if one of them writes it.
     pub fn check(self: &Arc<Self>, measure: bool) -> Result<Execution, ProgramError> {
         summary::execute(self, measure, true)
     }
 
-    /// The bytes of a buffer before the first launch.
+    /// Returns the bytes of a buffer before the first launch.
     ///
     /// # Errors
-    /// When there is no such buffer, or its contents cannot be made.
+    /// The buffer does not exist, or its contents cannot be generated.
     pub fn input(self: &Arc<Self>, buffer: &str) -> Result<Vec<u8>, ProgramError> {
         let unknown = || ProgramError::new(&self.file, 0, format!("there is no buffer `{buffer}`"));
         let place = self.buffers.iter().position(|known| known.name == buffer).ok_or_else(unknown)?;
         Ok(run::Runner::new(self)?.memory.allocations()[place].bytes.clone())
     }
 
-    /// The program as the workload of a run.
+    /// Returns the program as the workload of a run.
     ///
     /// # Errors
-    /// When the timing model does not know the architecture, or memory cannot be made.
+    /// The timing model does not support the architecture, or memory cannot be allocated.
     pub fn workload(self: &Arc<Self>) -> Result<Workload, ProgramError> {
         self.workload_with(WorkloadOptions::default())
     }
 
-    /// The program as the workload of a run, with options.
+    /// Returns the program as the workload of a run, with options.
     ///
     /// # Errors
-    /// Those of [`Program::workload`]; with `skip_products`, also if an address, a branch or a barrier depends on a matrix product.
+    /// The errors of [`Program::workload`]; with `skip_products`, also an address, a branch or a barrier that depends on a matrix product.
     pub fn workload_with(self: &Arc<Self>, options: WorkloadOptions) -> Result<Workload, ProgramError> {
         workload::workload(self, options)
     }
 
-    /// The places in the code of each kernel, by its name, of atomics, and of stores that overwrite what their CTA has read and not written itself. The program is
-    /// executed for that. Where CTAs may read each other's data while they run (cooperative launches, clusters), and where tensor copies read, nothing is looked
-    /// for and all stores and atomics count.
+    /// Executes the program and returns, per kernel name, the instruction indices of atomics and of stores that overwrite bytes which their
+    /// CTA has read before writing them itself. If CTAs may read data of other running CTAs (cooperative launches, clusters), or tensor
+    /// copies read memory, nothing is analysed and all stores and atomics are returned.
     ///
     /// # Errors
-    /// Those of [`Program::execute`].
+    /// The errors of [`Program::execute`].
     pub fn overwrites(self: &Arc<Self>) -> Result<BTreeMap<String, BTreeSet<u32>>, ProgramError> {
         let mut runner = run::Runner::new(self)?;
         runner.find_overwrites();
@@ -243,7 +245,7 @@ impl Program {
             all.entry(self.launches[launch].kernel.name.clone()).or_default().extend(runner.overwrites());
         }
         let writes = |inst: &StaticInst| inst.mem.is_some_and(|mem| mem.kind != MemKind::Load);
-        for launch in self.launches.iter().filter(|launch| !launch.kernel.stands_alone()) {
+        for launch in self.launches.iter().filter(|launch| !launch.kernel.is_independent()) {
             let code = launch.kernel.statics.iter().flat_map(|code| code.iter());
             let places = (0..).zip(code).filter(|(_, inst)| writes(inst)).map(|(place, _)| place);
             all.entry(launch.kernel.name.clone()).or_default().extend(places);
@@ -251,8 +253,8 @@ impl Program {
         Ok(all)
     }
 
-    /// Lets CTAs be executed anew after their stores, except those at the places that [`Program::overwrites`] found. Else nothing is known, and no CTA may be after its
-    /// first store.
+    /// Allows re-execution of CTAs after their stores, except after the stores that [`Program::overwrites`] returned. Without this call no
+    /// CTA may be re-executed after its first store.
     pub fn set_overwrites(&mut self, overwrites: &BTreeMap<String, BTreeSet<u32>>) {
         for launch in &mut self.launches {
             let (Some(places), Some(code)) = (overwrites.get(&launch.kernel.name), &launch.kernel.statics) else { continue };
@@ -262,10 +264,10 @@ impl Program {
         }
     }
 
-    /// Writes what the program executes as an Accel-Sim trace into a folder; returns the path of its list.
+    /// Executes the program and writes an Accel-Sim trace into a folder; returns the path of its kernel list.
     ///
     /// # Errors
-    /// Those of the file system, and what stops the program.
+    /// Errors of the file system, and faults of the program.
     pub fn record(self: &Arc<Self>, out: &Path) -> io::Result<PathBuf> {
         record::record(self, out)
     }

@@ -1,6 +1,6 @@
-//! A compiled program as text: provenance, facts of each kernel, and its instructions with their words.
+//! Listings of compiled programs: provenance, properties of each kernel, and its instructions with their encoded words.
 //!
-//! The text is what `warpshard compile` writes; `docs/programs.md` describes it line by line.
+//! `warpshard compile` writes this text; `docs/programs.md` describes it line by line.
 
 use std::path::{Path, PathBuf};
 
@@ -9,18 +9,18 @@ use warpshard_model::suggest;
 use super::error::{ProgramError, listed};
 use super::operand::{self, Kind, Operand, PT};
 
-/// Longest listing that is read, in bytes.
-const MOST_BYTES: u64 = 1 << 28;
-/// Most bytes of all variables in device memory.
-const MOST_GLOBAL: usize = 1 << 28;
-/// Largest constant bank, in bytes.
-const MOST_CONSTANT: usize = 1 << 16;
+/// Maximum bytes of a listing.
+const MAX_BYTES: u64 = 1 << 28;
+/// Maximum bytes of all variables in device memory.
+const MAX_GLOBAL: usize = 1 << 28;
+/// Maximum bytes of a constant bank.
+const MAX_CONSTANT: usize = 1 << 16;
 
-/// A compiled file.
+/// A parsed listing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Module {
     pub(super) file: PathBuf,
-    /// 70 for sm_70.
+    /// Architecture of the code: 70 for sm_70.
     pub(super) arch: u32,
     /// Variables in device memory.
     pub(super) globals: Vec<Global>,
@@ -28,9 +28,9 @@ pub(super) struct Module {
     pub(super) constants: Vec<(u8, Vec<u8>)>,
     /// Variables in constant memory: name, bank, offset in bytes, size in bytes.
     pub(super) symbols: Vec<(String, u8, usize, usize)>,
-    /// Places of constant banks that hold the address of a variable: bank, offset, name, line of the listing.
+    /// Words of constant banks that contain the address of a variable: bank, offset, name, line of the listing.
     pub(super) addresses: Vec<(u8, usize, String, u32)>,
-    /// Kernels as the source names them, without spaces, each with its name in the listing.
+    /// Kernel names in the source, without spaces, each with the name in the listing.
     pub(super) instances: Vec<(String, String)>,
     pub(super) kernels: Vec<KernelText>,
 }
@@ -46,16 +46,16 @@ pub(super) struct Global {
 #[derive(Clone, Debug, Default)]
 pub(super) struct KernelText {
     pub(super) name: String,
-    /// The line at which it begins.
+    /// First line of the kernel.
     pub(super) line: u32,
     pub(super) registers: u32,
-    /// Static shared memory of a CTA, in bytes.
+    /// Bytes of static shared memory per CTA.
     pub(super) shared: u32,
-    /// Local memory of a thread, in bytes.
+    /// Bytes of local memory per thread.
     pub(super) local: u32,
-    /// CTAs of a cluster in each dimension, where the kernel says so.
+    /// CTAs of a cluster in each dimension, if the kernel determines them.
     pub(super) cluster: Option<[u32; 3]>,
-    /// First byte of the parameters in constant bank 0.
+    /// Offset of the parameters in constant bank 0.
     pub(super) parameter_base: usize,
     pub(super) parameter_bytes: usize,
     /// Offset and size of each parameter.
@@ -64,19 +64,19 @@ pub(super) struct KernelText {
     pub(super) code: Vec<TextInst>,
 }
 
-/// An instruction as it is written.
+/// An instruction as it is written in the listing.
 #[derive(Clone, Debug)]
 pub(super) struct TextInst {
     pub(super) pc: u32,
     pub(super) line: u32,
-    /// The line of the source that it comes from; 0 where the listing does not say.
+    /// Source line of the instruction; 0 if the listing does not contain it.
     pub(super) source: u32,
-    /// The predicate that guards it.
+    /// Predicate that guards the instruction.
     pub(super) guard: Operand,
-    /// All of the opcode with its modifiers.
+    /// Opcode with all modifiers.
     pub(super) mnemonic: String,
     pub(super) operands: Vec<Operand>,
-    /// The two words of the instruction; bits 41 to 61 of the second are control information.
+    /// Encoded words of the instruction; bits 41 to 61 of the second word are control information.
     pub(super) words: [u64; 2],
 }
 
@@ -86,7 +86,7 @@ impl Module {
         let unreadable = |error: std::io::Error| {
             ProgramError::new(file, 0, "the listing cannot be read").found(error.to_string()).help("make one with `warpshard compile`")
         };
-        let bytes = warpshard_config::input::read(file, MOST_BYTES).map_err(unreadable)?;
+        let bytes = warpshard_config::input::read(file, MAX_BYTES).map_err(unreadable)?;
         Self::parse(file, &String::from_utf8_lossy(&bytes))
     }
 
@@ -96,7 +96,7 @@ impl Module {
         let mut lines = text.lines().enumerate().map(|(i, line)| (i as u32 + 1, line.trim_end()));
         if lines.next().is_none_or(|(_, first)| first != "warpshard listing 1") {
             let found = text.lines().next().unwrap_or("nothing").chars().take(60).collect::<String>();
-            return Err(ProgramError::new(file, 1, "this is no program listing of a known version")
+            return Err(ProgramError::new(file, 1, "this is not a program listing of a supported version")
                 .found(found)
                 .expected("warpshard listing 1")
                 .help("make one with `warpshard compile kernel.cu -o kernel.sass`"));
@@ -108,7 +108,7 @@ impl Module {
             let rest: Vec<&str> = words.collect();
             match (key, module.kernels.last_mut()) {
                 ("arch", None) => {
-                    // `sm_90a` has what `sm_90` has and more.
+                    // `sm_90a` is a superset of `sm_90`.
                     let arch = rest.first().and_then(|arch| arch.strip_prefix("sm_")?.trim_end_matches('a').parse().ok());
                     module.arch = arch.ok_or_else(|| bad("arch sm_70"))?;
                 }
@@ -117,7 +117,7 @@ impl Module {
                 ("global", None) => {
                     let taken: usize = module.globals.iter().map(|global| global.bytes.len()).sum();
                     let expected = "global NAME BYTES zero|HEX, at most 256 MiB of all variables together";
-                    module.globals.push(global(&rest, MOST_GLOBAL - taken).ok_or_else(|| bad(expected))?);
+                    module.globals.push(global(&rest, MAX_GLOBAL - taken).ok_or_else(|| bad(expected))?);
                 }
                 ("instance", None) => {
                     let name = rest.first().ok_or_else(|| bad("instance NAME EXPRESSION"))?;
@@ -168,7 +168,8 @@ impl Module {
         }
     }
 
-    /// The kernel of a name: the whole one, the source's such as `f<float>`, or the one identifier that a mangled name begins with.
+    /// Returns the index of a kernel from its full name, from its name in the source such as `f<float>`, or from the first identifier of
+    /// its mangled name.
     pub(super) fn kernel(&self, name: &str) -> Option<usize> {
         let expression: String = name.split_whitespace().collect();
         let name = self.instances.iter().find(|(known, _)| *known == expression).map_or(name, |(_, mangled)| mangled);
@@ -181,7 +182,7 @@ impl Module {
         })
     }
 
-    /// The kernel of a name, which `asked` names.
+    /// Returns the kernel with a name; `asked` is the file that names it, for messages.
     pub(super) fn named(&self, asked: &Path, name: &str) -> Result<&KernelText, ProgramError> {
         let known = || self.kernels.iter().map(|kernel| kernel.name.as_str());
         let unknown = || {
@@ -227,12 +228,12 @@ fn address(rest: &[&str]) -> Option<(u8, usize, String)> {
 fn symbol(rest: &[&str]) -> Option<(String, u8, usize, usize)> {
     let [name, bank, offset, size] = rest else { return None };
     let [offset, size] = [number(offset)?, number(size)?];
-    Some(((*name).to_owned(), bank.parse().ok()?, offset, size)).filter(|_| offset.max(size) <= MOST_CONSTANT)
+    Some(((*name).to_owned(), bank.parse().ok()?, offset, size)).filter(|_| offset.max(size) <= MAX_CONSTANT)
 }
 
 fn bank(rest: &[&str]) -> Option<(u8, Vec<u8>)> {
     let bytes = hex(rest.get(1).copied().unwrap_or_default())?;
-    Some((rest.first()?.parse().ok().filter(|&bank| bank < 18)?, bytes)).filter(|(_, bytes)| bytes.len() <= MOST_CONSTANT)
+    Some((rest.first()?.parse().ok().filter(|&bank| bank < 18)?, bytes)).filter(|(_, bytes)| bytes.len() <= MAX_CONSTANT)
 }
 
 fn parameters(kernel: &mut KernelText, rest: &[&str]) -> Option<()> {
@@ -242,12 +243,12 @@ fn parameters(kernel: &mut KernelText, rest: &[&str]) -> Option<()> {
         let (offset, size) = pair.split_once(':')?;
         kernel.parameters.push((number(offset)?, number(size)?));
     }
-    let end = kernel.parameter_base.checked_add(kernel.parameter_bytes).filter(|&end| end <= MOST_CONSTANT)?;
+    let end = kernel.parameter_base.checked_add(kernel.parameter_bytes).filter(|&end| end <= MAX_CONSTANT)?;
     let inside = |&(offset, size): &(usize, usize)| offset.checked_add(size).is_some_and(|after| after <= end - kernel.parameter_base);
     kernel.parameters.iter().all(inside).then_some(())
 }
 
-/// `0060: @P0 EXIT ; 000000000000094d 000fea0003800000`.
+/// Parses an instruction line such as `0060: @P0 EXIT ; 000000000000094d 000fea0003800000`.
 fn instruction(file: &Path, number: u32, line: &str) -> Result<TextInst, ProgramError> {
     let bad = |what: &str| {
         let expected = "PC: [@GUARD] OPCODE OPERANDS ; WORD WORD [@LINE]";
@@ -262,7 +263,7 @@ fn instruction(file: &Path, number: u32, line: &str) -> Result<TextInst, Program
     let source = match words_and_line.split_whitespace().nth(2).map(|word| word.strip_prefix('@').and_then(|line| line.parse().ok())) {
         None => 0,
         Some(Some(line)) => line,
-        Some(None) => return Err(bad("what follows the words is no line of a source")),
+        Some(None) => return Err(bad("the text after the words is not a source line")),
     };
     let mut text = text.trim();
     let mut guard = Operand {
@@ -278,12 +279,12 @@ fn instruction(file: &Path, number: u32, line: &str) -> Result<TextInst, Program
         let (name, rest) = after.split_once(' ').ok_or_else(shape)?;
         guard = operand::parse(name)
             .filter(|guard| matches!(guard.kind, Kind::Predicate(_) | Kind::UniformPredicate(_)))
-            .ok_or_else(|| bad("the guard is no predicate"))?;
+            .ok_or_else(|| bad("the guard is not a predicate"))?;
         text = rest.trim_start();
     }
     let (mnemonic, rest) = text.split_once(' ').unwrap_or((text, ""));
     let mut operands = Vec::new();
-    // The bank of a constant may stand apart from its offset: `c[0x0] [0x168].H0_H0`.
+    // A blank may separate the bank of a constant from its offset: `c[0x0] [0x168].H0_H0`.
     let rest = rest.replace("] [", "][");
     for piece in rest.split(',').flat_map(split_relative).filter(|piece| !piece.is_empty()) {
         operands.push(operand::parse(piece).ok_or_else(|| bad(&format!("the operand `{piece}` cannot be read")))?);
@@ -294,7 +295,7 @@ fn instruction(file: &Path, number: u32, line: &str) -> Result<TextInst, Program
     Ok(TextInst { pc, line: number, source, guard, mnemonic: mnemonic.to_owned(), operands, words: [low, high] })
 }
 
-/// Some operands stand side by side with a blank between: `BRX R6 -0x130`, `RET.REL.NODEC R6 ->0x0`.
+/// Splits operands that only a blank separates: `BRX R6 -0x130`, `RET.REL.NODEC R6 ->0x0`.
 fn split_relative(piece: &str) -> impl Iterator<Item = &str> {
     piece.split_whitespace()
 }

@@ -1,35 +1,35 @@
-//! Device memory: a space of 64 bits in which only what was allocated exists.
+//! Device memory: a 64-bit address space in which only allocated addresses exist.
 //!
-//! Input and output are device addresses and bytes. An access outside of every allocation is a [`Fault`]; reading what nobody has
-//! written is counted. Pages that are never touched cost nothing: the host's operating system supplies zeroed ones on first use.
+//! Inputs and outputs are device addresses and bytes. An access outside of every allocation is a [`Fault`]; reads of unwritten memory are
+//! counted. Untouched pages cost nothing: the host's operating system provides zeroed pages on first use.
 
 use warpshard_state::{Reader, State, StateError, Writer};
 
-/// First address that is given out.
-const FIRST: u64 = 0x7f20_0000_0000;
-/// Allocations begin at multiples of this, as those of cudaMalloc do.
+/// First address that is allocated.
+const FIRST_ADDRESS: u64 = 0x7f20_0000_0000;
+/// Alignment of allocations in bytes, like cudaMalloc.
 const ALIGNMENT: u64 = 256;
-/// What lies between two allocations at least, so that an access just beyond the end of one is seen.
-const GUARD: u64 = 256;
+/// Minimum bytes between two allocations, so that an access just beyond the end of one is detected.
+const GUARD_BYTES: u64 = 256;
 
-/// Most words of an access whose having been written is looked at at once.
-const LOOKED_AT: usize = 512;
+/// Maximum words of an access whose written flags are checked together.
+const MAX_CHECKED_WORDS: usize = 512;
 
-/// Something that was allocated.
+/// An allocation of device memory.
 #[derive(Clone, Debug)]
 pub(super) struct Allocation {
     pub(super) name: String,
     pub(super) start: u64,
     pub(super) bytes: Vec<u8>,
-    /// The words that were written, where not all were.
+    /// Flags of written words; `None` if all were written.
     written: Option<Written>,
 }
 
-/// Which words of an allocation were written.
+/// The written words of an allocation.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct Written {
     bits: Vec<u64>,
-    /// Words that were not.
+    /// Number of unwritten words.
     left: usize,
 }
 
@@ -48,12 +48,12 @@ impl Written {
 }
 
 impl Allocation {
-    /// Whether all of it was written.
+    /// Returns true if the whole allocation was written.
     pub(super) fn is_written(&self) -> bool {
         self.written.is_none()
     }
 
-    /// Notes that bytes were written.
+    /// Marks bytes as written.
     #[inline]
     fn mark(&mut self, offset: usize, bytes: usize) {
         if let Some(written) = &mut self.written {
@@ -69,8 +69,8 @@ impl Allocation {
     }
 }
 
-/// Bytes of a piece of memory that is left out of a checkpoint where it holds zeros alone.
-const PIECE: usize = 4096;
+/// Bytes of a memory piece; a checkpoint omits pieces that contain only zeros.
+const PIECE_BYTES: usize = 4096;
 
 impl State for Allocation {
     fn save(&self, to: &mut Writer) {
@@ -80,7 +80,7 @@ impl State for Allocation {
         written.save(to);
         bytes.len().save(to);
         let pieces: Vec<(usize, &[u8])> =
-            bytes.chunks(PIECE).enumerate().filter(|(_, piece)| piece.iter().any(|byte| *byte != 0)).collect();
+            bytes.chunks(PIECE_BYTES).enumerate().filter(|(_, piece)| piece.iter().any(|byte| *byte != 0)).collect();
         pieces.len().save(to);
         for (number, piece) in pieces {
             number.save(to);
@@ -102,7 +102,7 @@ impl State for Allocation {
         bytes = vec![0; length];
         for _ in 0..usize::read(from)? {
             let number = usize::read(from)?;
-            let Some(piece) = bytes.chunks_mut(PIECE).nth(number) else {
+            let Some(piece) = bytes.chunks_mut(PIECE_BYTES).nth(number) else {
                 return Err(StateError::new(format!("an allocation of {length} bytes has no piece {number}")));
             };
             piece.copy_from_slice(from.raw(piece.len())?);
@@ -111,30 +111,30 @@ impl State for Allocation {
     }
 }
 
-/// Where allocations lie.
+/// The address ranges of allocations.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Layout {
-    /// First address and the one after the last.
+    /// First address of each range and the address after its last.
     spans: Vec<(u64, u64)>,
     next: u64,
 }
 
 impl Layout {
-    /// A place for so many bytes: where the allocation begins.
+    /// Reserves `bytes` bytes and returns their address.
     pub(super) fn place(&mut self, bytes: u64) -> u64 {
-        let start = self.next.max(FIRST).next_multiple_of(ALIGNMENT);
+        let start = self.next.max(FIRST_ADDRESS).next_multiple_of(ALIGNMENT);
         self.place_at(start, bytes);
         start
     }
 
-    /// Takes a certain place; false where another allocation lies.
+    /// Reserves a given range; returns false if it overlaps another allocation.
     pub(super) fn place_at(&mut self, start: u64, bytes: u64) -> bool {
         let Some(end) = start.checked_add(bytes) else { return false };
         if self.spans.iter().any(|other| start < other.1 && other.0 < end) {
             return false;
         }
-        if end > FIRST {
-            self.next = self.next.max(end.saturating_add(GUARD));
+        if end > FIRST_ADDRESS {
+            self.next = self.next.max(end.saturating_add(GUARD_BYTES));
         }
         self.spans.push((start, end));
         true
@@ -146,28 +146,28 @@ impl Layout {
 pub(super) struct Memory {
     allocations: Vec<Allocation>,
     layout: Layout,
-    /// The allocation that was used last.
+    /// Index of the allocation that was accessed last.
     last: usize,
-    /// Words that were read before they were written, by allocation.
+    /// Reads of unwritten words per allocation.
     pub(super) unwritten: Vec<u64>,
 }
 
-/// An access that leads nowhere.
+/// An access outside of all allocations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) address: u64,
-    /// The closest allocation: its name, and the offset from its start.
+    /// The closest allocation: its name, the offset of the access from its start, and its size in bytes.
     pub(super) near: Option<(String, i64, usize)>,
 }
 
 impl Memory {
-    /// Allocates memory with contents; `written` says whether they count as written.
+    /// Allocates memory with contents; `written` is true if they count as written.
     pub(super) fn allocate(&mut self, name: &str, bytes: Vec<u8>, written: bool) -> usize {
         let start = self.layout.place(bytes.len() as u64);
         self.add(name, start, bytes, written)
     }
 
-    /// Allocates memory at a place; `None` where another allocation lies.
+    /// Allocates memory at an address; returns `None` if the range overlaps another allocation.
     pub(super) fn allocate_at(&mut self, name: &str, start: u64, bytes: Vec<u8>, written: bool) -> Option<usize> {
         self.layout.place_at(start, bytes.len() as u64).then(|| self.add(name, start, bytes, written))
     }
@@ -180,14 +180,14 @@ impl Memory {
         self.allocations.len() - 1
     }
 
-    /// Gives the memory of an allocation back: its place stays empty, so that an access to it is one outside of every allocation.
+    /// Frees the memory of an allocation. Its addresses are not reused, so that an access to them is outside of every allocation.
     pub(super) fn release(&mut self, index: usize) {
         let allocation = &mut self.allocations[index];
         (allocation.bytes, allocation.written) = (Vec::new(), None);
         allocation.name += " (freed)";
     }
 
-    /// The allocation that holds all of `bytes` bytes at `address`, as the host sees it, and the offset in it.
+    /// Returns the allocation that contains all of `bytes` bytes at `address`, for an access by the host, and the byte range in it.
     pub(super) fn span(&mut self, address: u64, bytes: usize) -> Result<(usize, std::ops::Range<usize>), Fault> {
         self.place(address, bytes).map(|(index, offset)| (index, offset..offset + bytes))
     }
@@ -201,12 +201,12 @@ impl Memory {
         Ok(())
     }
 
-    /// The allocations in the order in which they were made.
+    /// Returns the allocations in the order of their creation.
     pub(super) fn allocations(&self) -> &[Allocation] {
         &self.allocations
     }
 
-    /// The allocation that holds all of `bytes` bytes at `address`, and the offset in it.
+    /// Returns the allocation that contains all of `bytes` bytes at `address`, and the offset in it.
     #[inline]
     pub(super) fn place(&mut self, address: u64, bytes: usize) -> Result<(usize, usize), Fault> {
         if let Some(allocation) = self.allocations.get(self.last) {
@@ -230,7 +230,7 @@ impl Memory {
         Err(self.near(address))
     }
 
-    /// The closest allocation to an address.
+    /// Returns the fault of an address, with its closest allocation.
     pub(super) fn near(&self, address: u64) -> Fault {
         let distance = |allocation: &Allocation| {
             if address < allocation.start { allocation.start - address } else { address - allocation.end().min(address) }
@@ -267,21 +267,22 @@ impl Memory {
         Ok(())
     }
 
-    /// The bytes from `start` on, if one allocation holds them and all of them were written.
+    /// Returns the bytes from `start` on if one allocation contains them and all of them were written.
     #[inline]
     pub(super) fn window(&mut self, start: u64, bytes: usize) -> Option<&mut [u8]> {
         let (index, offset) = self.place(start, bytes).ok()?;
         let allocation = &mut self.allocations[index];
         if let Some(written) = &allocation.written {
             let mut words = offset / 4..(offset + bytes).div_ceil(4);
-            if words.len() > LOOKED_AT || !words.all(|word| written.holds(word)) {
+            if words.len() > MAX_CHECKED_WORDS || !words.all(|word| written.holds(word)) {
                 return None;
             }
         }
         Some(&mut allocation.bytes[offset..offset + bytes])
     }
 
-    /// The bytes from `start` on, if one allocation holds them; pieces of `size` bytes at `offsets` from there are noted as written.
+    /// Returns the bytes from `start` on if one allocation contains them; marks pieces of `size` bytes at `offsets` from `start` as
+    /// written.
     #[inline]
     pub(super) fn window_to_write(
         &mut self,
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_nobody_wrote_are_counted_when_they_are_read() {
+    fn reads_of_unwritten_words_are_counted() {
         let mut memory = Memory::default();
         let a = memory.allocate("a", vec![0; 1024], false);
         let start = memory.allocations()[a].start;
@@ -334,7 +335,7 @@ mod tests {
         let mut layout = Layout::default();
         let places = [1, 256, 300].map(|size| layout.place(size));
         assert!(places.iter().all(|start| start % ALIGNMENT == 0));
-        assert!(places[1] >= places[0] + 1 + GUARD && places[2] >= places[1] + 256 + GUARD);
+        assert!(places[1] >= places[0] + 1 + GUARD_BYTES && places[2] >= places[1] + 256 + GUARD_BYTES);
         assert!(!layout.place_at(places[1] + 8, 4) && !layout.place_at(u64::MAX, 4) && layout.place_at(0x1000, 4));
     }
 }

@@ -1,4 +1,4 @@
-//! The operands of an instruction, from the disassembler's text.
+//! Parser for the operands of an instruction in the disassembler's text.
 
 /// Number of RZ, the register that reads as zero.
 pub(super) const RZ: u8 = 255;
@@ -7,50 +7,51 @@ pub(super) const URZ: u8 = 63;
 /// Number of PT, the predicate that is always true.
 pub(super) const PT: u8 = 7;
 
-/// What an operand names.
+/// The kind of an operand.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
-    /// R0 to R254, RZ.
+    /// An ordinary register, R0 to R254 or RZ.
     Register(u8),
-    /// UR0 to UR62, URZ.
+    /// A uniform register, UR0 to UR62 or URZ.
     Uniform(u8),
-    /// P0 to P6, PT.
+    /// A predicate, P0 to P6 or PT.
     Predicate(u8),
-    /// UP0 to UP6, UPT.
+    /// A uniform predicate, UP0 to UP6 or UPT.
     UniformPredicate(u8),
-    /// B0 to B15, a convergence barrier.
+    /// A convergence barrier, B0 to B15.
     Barrier(u8),
-    /// SB0 to SB5, a scoreboard of the warp.
+    /// A scoreboard of the warp, SB0 to SB5.
     Scoreboard(u8),
-    /// A number as written; negative ones in two's complement.
+    /// An integer as written; negative ones in two's complement.
     Integer(i64),
-    /// A number in floating point, whose bits are those of the instruction word.
+    /// A floating-point number, whose bits are in the instruction word.
     Float,
-    /// `c[bank][register + offset]`.
+    /// A constant, `c[bank][register + offset]`.
     Constant { bank: u8, register: Option<u8>, uniform: Option<u8>, offset: i64 },
-    /// `[register.64 * scale + uniform + offset]`; `wide` where `.64` says so, `narrow` where `.U32` or a scale does.
+    /// An address, `[register.64 * scale + uniform + offset]`; `wide` is true with `.64`, `narrow` with `.U32` or a scale.
     Memory { register: Option<u8>, wide: bool, narrow: bool, scale: u8, uniform: Option<u8>, offset: i64 },
-    /// A special register, by its name without `SR_`.
+    /// A special register, as its name without `SR_`.
     Special(String),
-    /// PR or UPR, all predicates as a word.
+    /// All predicates as a word, PR or UPR.
     AllPredicates,
-    /// The place of an instruction.
+    /// The address of an instruction.
     Label(u32),
-    /// `gdesc[UR8].tnspA.tnspB.negA.negB`: the descriptors of two matrices in shared memory, whether they are transposed, and whether negated.
+    /// Descriptors of two matrices in shared memory, `gdesc[UR8].tnspA.tnspB.negA.negB`, with flags for transposed and for negated
+    /// matrices.
     Descriptor(u8, [bool; 2], [bool; 2]),
 }
 
-/// Which half of a register an operand of half precision reads.
+/// The half of a register that a half-precision operand reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Half {
-    /// Each half its own.
+    /// The low half for the low result and the high half for the high result.
     #[default]
     Both,
-    /// The low one for both.
+    /// The low half for both results.
     Low,
-    /// The high one for both.
+    /// The high half for both results.
     High,
-    /// The whole register is one number of single precision.
+    /// The whole register as one single-precision number.
     Single,
 }
 
@@ -58,20 +59,20 @@ pub(super) enum Half {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Operand {
     pub(super) kind: Kind,
-    /// `-`.
+    /// True with the modifier `-`.
     pub(super) negate: bool,
-    /// `|...|`.
+    /// True with the modifier `|...|`.
     pub(super) absolute: bool,
-    /// `!` or `~`.
+    /// True with the modifier `!` or `~`.
     pub(super) invert: bool,
     pub(super) half: Half,
-    /// `.B0` to `.B3`: which byte, else 0.
+    /// Byte of the register, selected by `.B0` to `.B3`; by default 0.
     pub(super) byte: u8,
-    /// `.COL`: a matrix by columns.
+    /// True with the modifier `.COL`, a matrix by columns.
     pub(super) column: bool,
 }
 
-/// Reads an operand; `None` when it is of no known form.
+/// Parses an operand; returns `None` for an unknown form.
 pub(super) fn parse(text: &str) -> Option<Operand> {
     let (mut negate, mut absolute, mut invert) = (false, false, false);
     let mut rest = text.trim();
@@ -95,7 +96,7 @@ pub(super) fn parse(text: &str) -> Option<Operand> {
     Some(Operand { kind, negate, absolute, invert, half, byte, column: rest.ends_with(".COL") })
 }
 
-/// Whether the text is a number of floating point by name.
+/// Returns true if the text is the name of a floating-point number such as an infinity or NaN.
 fn literal(text: &str) -> bool {
     let bare = text.trim_start_matches(['+', '-']);
     ["INF", "QNAN", "SNAN"].iter().any(|name| bare.starts_with(name))
@@ -115,11 +116,11 @@ fn atom(text: &str) -> Option<(Kind, Half, u8)> {
         let kind = Kind::Descriptor(number, [has("tnspA"), has("tnspB")], [has("negA"), has("negB")]);
         return Some((kind, Half::Both, 0));
     }
-    // A hint to the LLC that stands alone.
+    // An LLC hint that is a separate operand.
     if text.starts_with("desc[") && text.ends_with(']') && text.matches('[').count() == 1 {
         return Some((Kind::Special("desc".into()), Half::Both, 0));
     }
-    // Since Hopper a descriptor stands before the address.
+    // Since Hopper a descriptor precedes the address.
     if let Some(rest) = text.strip_prefix("desc[") {
         return atom(rest.split_once(']')?.1).filter(|(kind, ..)| matches!(kind, Kind::Memory { .. }));
     }
@@ -172,9 +173,9 @@ fn named(name: &str) -> Option<Kind> {
         "PT" => Kind::Predicate(PT),
         "UPT" => Kind::UniformPredicate(PT),
         "PR" | "UPR" => Kind::AllPredicates,
-        // Since Hopper: the end of a group of products.
+        // The scoreboard of matrix-product groups (since Hopper).
         "gsb0" => Kind::Special(name.into()),
-        // Textures are named by their dimensions.
+        // The dimensions of a texture are a name.
         "SRZ" | "1D" | "2D" | "3D" | "CUBE" | "ARRAY_1D" | "ARRAY_2D" | "ARRAY_3D" | "ARRAY_CUBE" | "TEX_HEADER_DIMENSION" => {
             Kind::Special(name.into())
         }
@@ -196,7 +197,7 @@ fn named(name: &str) -> Option<Kind> {
     })
 }
 
-/// A decimal or hexadecimal number with a sign.
+/// Parses a signed decimal or hexadecimal number.
 fn integer(text: &str) -> Option<i64> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     let value = match digits.strip_prefix("0x") {
@@ -207,13 +208,13 @@ fn integer(text: &str) -> Option<i64> {
     Some(if negative { value.wrapping_neg() } else { value })
 }
 
-/// The register of an address: its number, whether it is a pair, and its scale.
+/// The register of an address: its number, a flag that is true for a pair, and its scale.
 type Base = (u8, bool, u8);
 
-/// Marks the scale of a register of 32 bits.
+/// Flag in the scale of a 32-bit register.
 const NARROW: u8 = 0x80;
 
-/// The parts of an address: `R4.64+UR6+-0x10`.
+/// Splits an address such as `R4.64+UR6+-0x10` into its parts.
 fn parts(text: &str) -> Option<(Option<Base>, Option<u8>, i64)> {
     let (mut register, mut uniform, mut offset) = (None, None, 0_i64);
     for part in text.split('+') {
@@ -234,7 +235,7 @@ fn parts(text: &str) -> Option<(Option<Base>, Option<u8>, i64)> {
                         "X4" => scale = 4,
                         "X8" => scale = 8,
                         "X16" => scale = 16,
-                        // An index of 32 bits, which is marked so that it is not taken for a pair.
+                        // A 32-bit index is marked, so that it is not treated as a pair.
                         "U32" => scale = scale.max(1) | NARROW,
                         "reuse" => {}
                         _ => return None,
@@ -284,7 +285,7 @@ mod tests {
         assert!(negated.negate && negated.absolute && negated.half == Half::High);
         assert_eq!(kind("R255"), None);
         assert_eq!(kind("Q3"), None);
-        // A part of a register that nothing here knows is refused rather than read as the whole register.
+        // An unknown part of a register is rejected instead of being read as the whole register.
         assert_eq!(["R3.H0_NH1", "R3.B4", "R3.X16", "UR3.H2"].map(kind), [None, None, None, None]);
         assert_eq!(["R3.reuse", "R3.H1", "R3.H1_H0", "UR4.64"].map(|text| kind(text).is_some()), [true; 4]);
     }

@@ -1,4 +1,4 @@
-//! Writes what a program executes as an Accel-Sim trace.
+//! Writer of a program's execution as an Accel-Sim trace.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -11,14 +11,14 @@ use warpshard_workload::Command;
 use super::workload::workload;
 use super::{Program, WorkloadOptions};
 
-/// Writes `kernelslist.g` and a file per launch into the folder `out`, which is made if it is missing; returns the path of the list.
+/// Writes `kernelslist.g` and a file per launch into the folder `out`, which is created if necessary; returns the path of the list.
 ///
 /// # Errors
-/// Those of the file system, and of the program with its message.
+/// Errors of the file system, and faults of the program with their message.
 pub(super) fn record(program: &Arc<Program>, out: &Path) -> io::Result<PathBuf> {
     let workload = workload(program, WorkloadOptions::default()).map_err(io::Error::other)?;
     if workload.kernels.iter().any(|kernel| kernel.info.copy.is_some()) {
-        return Err(io::Error::other(format!("{} copies between GPUs, which traces cannot say", program.file.display())));
+        return Err(io::Error::other(format!("{} copies between GPUs, which traces cannot represent", program.file.display())));
     }
     fs::create_dir_all(out)?;
     let mut list = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn record(program: &Arc<Program>, out: &Path) -> io::Result<PathBuf> 
             }
         }
     }
-    // The list comes last, so that a folder with a list is complete.
+    // The list is written last, so that a folder with a list is complete.
     let path = out.join("kernelslist.g");
     fs::write(&path, list)?;
     Ok(path)

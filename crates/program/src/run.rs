@@ -1,4 +1,4 @@
-//! Executes a program's launches in order, as far as somebody asks.
+//! Execution of a program's launches in order, on demand.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,43 +12,43 @@ use super::memory::Memory;
 use super::report::{describe, source};
 use super::{Launch, Program};
 
-/// A CTA that was executed: the number of its launch, its index, and a stream per warp.
+/// An executed CTA: the index of its launch, its index in the grid, and a stream per warp.
 pub(super) type Step = (usize, u32, Box<[WarpStream]>);
 
-/// A program that executes: device memory, and how far it is.
+/// An executing program: device memory and the position of execution.
 pub(super) struct Runner {
     program: Arc<Program>,
     pub(super) memory: Memory,
     executor: Executor,
-    /// The launch and CTA that come next.
+    /// Indices of the next launch and CTA.
     launch: usize,
     cta: u32,
-    /// The streams of CTAs that were executed together with one before them, the last one first.
+    /// Streams of CTAs that were executed together with an earlier CTA, in reverse order.
     together: Streams,
-    /// Steps of the host that are done.
+    /// Number of host operations already applied.
     stepped: usize,
-    /// What each launch executed, where that is counted ([`Runner::counting`]).
+    /// Instruction counts per launch, if they are counted ([`Runner::counting`]).
     pub(super) tallies: Vec<Tally>,
     measure: bool,
-    /// The counts of a launch that nobody asked for.
+    /// Scratch counts for launches that are not counted.
     uncounted: Tally,
-    /// Reads of shared (or else local) memory before anything was written, by launch and first place.
+    /// Number of reads of unwritten shared memory (`true`) or local memory (`false`), by launch and first instruction index.
     unwritten: BTreeMap<(usize, bool, usize), u64>,
 }
 
 impl Runner {
-    /// A program before its first launch, whose launches are counted; `measure` asks for sectors and bank conflicts, too.
+    /// Returns a runner before the first launch that counts instructions; `measure` also counts sectors and bank conflicts.
     pub(super) fn counting(program: &Arc<Program>, measure: bool) -> Result<Self, ProgramError> {
         Ok(Self { tallies: vec![Tally::default(); program.launches.len()], measure, ..Self::new(program)? })
     }
 
-    /// A program before its first launch.
+    /// Returns a runner before the first launch.
     pub(super) fn new(program: &Arc<Program>) -> Result<Self, ProgramError> {
         let (mut memory, mut executor) = (program.memory()?, Executor::default());
         for Launch { kernel, .. } in &program.setup {
             for first in (0..kernel.grid.count() as u32).step_by(kernel.together() as usize) {
                 let uncounted = (&mut Tally::default(), false);
-                executor.ctas(kernel, &mut memory, first, false, uncounted).map_err(|(cta, trouble)| describe(kernel, cta, trouble))?;
+                executor.ctas(kernel, &mut memory, first, false, uncounted).map_err(|(cta, fault)| describe(kernel, cta, fault))?;
             }
         }
         Ok(Self {
@@ -66,27 +66,27 @@ impl Runner {
         })
     }
 
-    /// Skips matrix products from here on.
+    /// Skips matrix products from this point on.
     pub(super) fn skip_products(&mut self) {
         self.executor.skips_products = true;
     }
 
-    /// Asks for checks of shared and local memory.
+    /// Enables checks of shared and local memory.
     pub(super) fn check(&mut self) {
         self.executor.shadow = Some(Box::default());
     }
 
-    /// Asks which stores overwrite what their CTA has read.
+    /// Enables the search for stores that overwrite bytes which their CTA has read.
     pub(super) fn find_overwrites(&mut self) {
         self.executor.shadow = Some(Box::new(Shadow::of_overwrites()));
     }
 
-    /// The places of stores of the last CTA that did.
+    /// Returns the instruction indices of the last CTA's stores that overwrite bytes which it has read.
     pub(super) fn overwrites(&self) -> impl Iterator<Item = u32> {
         self.executor.shadow.iter().flat_map(|shadow| shadow.overwrites()).copied()
     }
 
-    /// The reads of shared and local memory before anything was written there, each with how often it occurred.
+    /// Returns a description of each read of unwritten shared or local memory, with its number of occurrences.
     pub(super) fn unwritten(&self) -> Vec<(String, u64)> {
         let one = |((kernel, shared, place), count): (&(usize, bool, usize), &u64)| {
             let memory = if *shared { "shared" } else { "local" };
@@ -103,13 +103,13 @@ impl Runner {
         self.unwritten.iter().map(one).collect()
     }
 
-    /// What kernels have printed so far, and how many calls of printf are missing from it.
+    /// Returns the text that kernels have printed so far, and the number of printf calls that are missing from it.
     pub(super) fn printed(&mut self) -> (String, u64) {
         let printed = std::mem::take(&mut self.executor.printed);
         (printed.text, printed.left_out)
     }
 
-    /// The next launch and CTA; after the last CTA, a launch number beyond the last.
+    /// Returns the indices of the next launch and CTA; after the last CTA, the number of launches.
     pub(super) fn position(&self) -> (usize, u32) {
         (self.launch, self.cta)
     }
@@ -134,7 +134,7 @@ impl Runner {
         unwritten.load(from)
     }
 
-    /// Executes the next CTA; `None` when all launches are done.
+    /// Executes the next CTA; returns `None` when all launches have finished.
     pub(super) fn next(&mut self, record: bool) -> Result<Option<Step>, ProgramError> {
         let Some(launch) = self.program.launches.get(self.launch) else { return Ok(None) };
         while let Some((_, step)) = self.program.host.get(self.stepped).filter(|(before, _)| *before <= self.launch) {
@@ -155,10 +155,10 @@ impl Runner {
         let (number, cta) = (self.launch, self.cta);
         if self.together.is_empty() {
             let measured = (self.tallies.get_mut(number).unwrap_or(&mut self.uncounted), self.measure);
-            // Which of several will be asked for is known only later.
+            // All of several CTAs are recorded because the requested one is unknown at this time.
             let record = record || kernel.together() > 1;
             let done = self.executor.ctas(kernel, &mut self.memory, cta, record, measured);
-            self.together = done.map_err(|(cta, trouble)| describe(kernel, cta, trouble))?;
+            self.together = done.map_err(|(cta, fault)| describe(kernel, cta, fault))?;
             self.together.reverse();
         }
         let streams = self.together.pop().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The form of a launch file. `docs/schema/launch.schema.json` is made from these types.
+//! The format of launch files. `docs/schema/launch.schema.json` is generated from these types.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-/// Rows with names, in the order of the file.
+/// Named rows in the order of the file.
 pub(super) type Rows<T> = IndexMap<String, Spanned<T>>;
 
 /// A launch file.
@@ -18,35 +18,35 @@ pub(super) type Rows<T> = IndexMap<String, Spanned<T>>;
 #[cfg_attr(test, schemars(title = "warpshard launch file, version 1"))]
 #[serde(deny_unknown_fields)]
 pub(super) struct LaunchText {
-    /// The name of the program.
+    /// Name of the program.
     pub(super) name: Option<String>,
     /// Listings by architecture, such as sm_70.
     pub(super) modules: IndexMap<String, String>,
-    /// Numbers that formulas use.
+    /// Named integers for formulas.
     #[serde(default)]
     pub(super) parameters: IndexMap<String, i64>,
-    /// Device memory.
+    /// Buffers in device memory.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "IndexMap<String, BufferRow>"))]
     pub(super) buffers: Rows<BufferRow>,
-    /// Variables in constant memory.
+    /// Contents of variables in constant memory.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "IndexMap<String, BufferRow>"))]
     pub(super) symbols: Rows<BufferRow>,
-    /// Tensor maps, by which copies of the tensor memory accelerator find their boxes.
+    /// Tensor maps, which describe the boxes that the tensor memory accelerator copies.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "IndexMap<String, TensorRow>"))]
     pub(super) tensors: Rows<TensorRow>,
-    /// Texture and surface objects, which are numbered from 1.
+    /// Texture and surface objects, numbered from 1.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "IndexMap<String, TextureRow>"))]
     pub(super) textures: Rows<TextureRow>,
-    /// Most instructions that a warp may execute.
+    /// Maximum number of instructions that a warp may execute.
     pub(super) limit: Option<u64>,
-    /// What is launched, in order.
+    /// Launches in order.
     #[cfg_attr(test, schemars(with = "Vec<LaunchRow>"))]
     pub(super) launches: Vec<Spanned<LaunchRow>>,
-    /// What is looked at afterwards.
+    /// Buffers to check or show after the last launch.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<OutputRow>"))]
     pub(super) outputs: Vec<Spanned<OutputRow>>,
@@ -59,11 +59,11 @@ pub(super) struct LaunchText {
 pub(super) enum Value {
     /// An integer.
     Integer(i64),
-    /// A number of floating point.
+    /// A floating-point number.
     Float(f64),
-    /// A formula, or an address: `&buffer`, `&buffer + formula`; or a texture: `&texture`.
+    /// A formula, an address (`&buffer`, `&buffer + formula`) or a texture (`&texture`).
     Text(String),
-    /// A struct that is passed by value: addresses and textures of 8 bytes, other numbers of 4, each at a multiple of its size.
+    /// A struct passed by value: addresses and textures take 8 bytes, other numbers 4, each aligned to its size.
     List(Vec<Value>),
 }
 
@@ -101,12 +101,12 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-/// A number as it is written: an integer keeps all of its digits.
+/// A number as written: an integer keeps all of its digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     /// An integer.
     Integer(i64),
-    /// A number of floating point.
+    /// A floating-point number.
     Float(f64),
 }
 
@@ -137,17 +137,17 @@ impl<'de> Deserialize<'de> for Number {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct BufferRow {
-    /// The type of its elements.
+    /// Element type of the buffer.
     #[serde(rename = "type")]
     pub(super) kind: Kind,
-    /// Elements; for a variable in constant memory as many as it has.
+    /// Number of elements; for a variable in constant memory by default all of it.
     pub(super) count: Option<Value>,
-    /// Where it lies, if that matters.
+    /// Address of the buffer; by default the loader chooses one.
     pub(super) address: Option<u64>,
-    /// What it holds before the first launch; without this it is uninitialised.
+    /// Contents before the first launch; uninitialised by default.
     #[serde(default)]
     pub(super) contents: Contents,
-    /// The GPU of a system whose memory it lies in; that of the program if not given.
+    /// GPU of a system whose memory contains the buffer; by default the GPU of the program.
     pub(super) gpu: Option<Value>,
 }
 
@@ -156,15 +156,15 @@ pub(super) struct BufferRow {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct CopyRow {
-    /// Where it begins to read: `&buffer`, `&buffer + formula`.
+    /// Source address: `&buffer`, `&buffer + formula`.
     pub(super) from: Value,
-    /// Where it begins to write.
+    /// Destination address.
     pub(super) to: Value,
-    /// Bytes.
+    /// Number of bytes to copy.
     pub(super) bytes: Value,
 }
 
-/// The type of a buffer's elements.
+/// The element type of a buffer.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -183,81 +183,81 @@ pub(super) enum Kind {
     F64,
 }
 
-/// What a buffer holds before the first launch.
+/// The contents of a buffer before the first launch.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Contents {
-    /// Nothing: reading it before it is written is reported.
+    /// Uninitialised contents: reads before the first write are reported.
     #[default]
     None,
-    /// The same number everywhere.
+    /// The same number for every element.
     Constant(#[cfg_attr(test, schemars(with = "f64"))] Number),
-    /// First number and difference.
+    /// An arithmetic sequence: first number and difference.
     Sequence([f64; 2]),
-    /// Numbers between two bounds that are equally likely.
+    /// Uniformly distributed random numbers.
     Uniform {
-        /// Lowest number.
+        /// Lower bound, inclusive.
         low: f64,
-        /// All are below this one.
+        /// Upper bound, exclusive.
         high: f64,
-        /// Other seeds give other numbers.
+        /// Seed of the random numbers.
         seed: u64,
     },
-    /// Numbers of the normal distribution.
+    /// Normally distributed random numbers.
     Normal {
-        /// Their mean.
+        /// Mean of the distribution.
         mean: f64,
-        /// Their standard deviation.
+        /// Standard deviation of the distribution.
         deviation: f64,
-        /// Other seeds give other numbers.
+        /// Seed of the random numbers.
         seed: u64,
     },
-    /// Integers between two bounds, both included, that are equally likely.
+    /// Uniformly distributed random integers.
     Integer {
-        /// Lowest number.
+        /// Lower bound, inclusive.
         low: i64,
-        /// Highest number.
+        /// Upper bound, inclusive.
         high: i64,
-        /// Other seeds give other numbers.
+        /// Seed of the random numbers.
         seed: u64,
     },
-    /// A formula of the parameters and of the element's number `i`, in integers.
+    /// An integer formula of the parameters and of the element's index `i`.
     Formula(String),
-    /// A formula, and what its value is multiplied with.
+    /// An integer formula, and a factor for its value.
     Scaled(String, f64),
-    /// The first elements; the others are zero.
+    /// Values of the first elements; the other elements are zero.
     Values(#[cfg_attr(test, schemars(with = "Vec<f64>"))] Vec<Number>),
     /// The bytes of a file.
     File(String),
 }
 
-/// A tensor map: how a tensor lies in a buffer, and which box of it a copy moves.
+/// A tensor map: the layout of a tensor in a buffer, and the box that a copy moves.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct TensorRow {
-    /// The buffer that holds the tensor.
+    /// Buffer that contains the tensor.
     pub(super) buffer: String,
-    /// Elements of each dimension, the fastest first.
+    /// Elements of each dimension, the fastest dimension first.
     pub(super) size: Vec<Value>,
-    /// The distance in bytes between neighbours in each dimension but the first; a tensor without it is dense.
+    /// Distance in bytes between neighbours in each dimension but the first; the tensor is dense by default.
     #[serde(default)]
     pub(super) strides: Vec<Value>,
     /// Elements of the box in each dimension.
     #[serde(rename = "box")]
     pub(super) extents: Vec<Value>,
-    /// Of each dimension one element in so many is taken; 1 if not given.
+    /// Step in each dimension: one element per step is copied; by default 1.
     #[serde(default)]
     pub(super) steps: Vec<Value>,
-    /// Bytes of the rows in shared memory within which pieces of 16 bytes are exchanged: 32, 64 or 128; none if not given.
+    /// Bytes of the rows in shared memory within which 16-byte pieces are swizzled: 32, 64 or 128; no swizzling by default.
     pub(super) swizzle: Option<u32>,
-    /// Bytes of the buffer before the tensor.
+    /// Offset of the tensor in the buffer, in bytes.
     pub(super) offset: Option<Value>,
-    /// Whether elements outside of the tensor are no numbers, not zeros.
+    /// True if elements outside of the tensor read as NaN instead of zero.
     #[serde(default)]
     pub(super) nan: bool,
-    /// The type of its elements, where it is not the buffer's: `tf32` of a buffer of f32, for example.
+    /// Element type if it differs from the buffer's: for example `tf32` for a buffer of f32.
     #[serde(rename = "type")]
     pub(super) kind: Option<String>,
 }
@@ -267,26 +267,26 @@ pub(super) struct TensorRow {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct TextureRow {
-    /// The buffer that holds the texels, row after row.
+    /// Buffer that contains the texels, row by row.
     pub(super) buffer: String,
-    /// Width, height and depth in texels, as many as it has dimensions.
+    /// Width, height and depth in texels, one size per dimension.
     pub(super) size: Vec<Value>,
-    /// Numbers of a texel: 1, 2 or 4.
+    /// Components per texel: 1, 2 or 4.
     #[serde(default = "one")]
     pub(super) channels: u8,
-    /// Whether the last size counts layers.
+    /// True if the last size is a number of layers.
     #[serde(default)]
     pub(super) layered: bool,
-    /// What is read outside of the image.
+    /// Addressing mode for coordinates outside of the image.
     #[serde(default)]
     pub(super) outside: Outside,
-    /// Whether coordinates run from 0 to 1.
+    /// True if coordinates are normalised to the range 0 to 1.
     #[serde(default)]
     pub(super) normalized: bool,
-    /// Whether integers are read as numbers from 0 to 1, or from -1 to 1.
+    /// True if integers are read as normalised numbers from 0 to 1, or from -1 to 1.
     #[serde(default)]
     pub(super) fractions: bool,
-    /// What is read between the centres of texels.
+    /// Filter between the centres of texels.
     #[serde(default)]
     pub(super) filter: Filter,
 }
@@ -295,7 +295,7 @@ fn one() -> u8 {
     1
 }
 
-/// What a texture returns outside of its image.
+/// The addressing mode of a texture for coordinates outside of its image.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -303,23 +303,23 @@ pub(super) enum Outside {
     /// The texel at the edge.
     #[default]
     Clamp,
-    /// Zero.
+    /// The value zero.
     Border,
-    /// The image again; only with normalised coordinates.
+    /// The repeated image; only with normalised coordinates.
     Wrap,
-    /// The image again, every other one mirrored; only with normalised coordinates.
+    /// The repeated image with every other copy mirrored; only with normalised coordinates.
     Mirror,
 }
 
-/// What a texture returns between the centres of texels.
+/// The filter of a texture between the centres of texels.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Filter {
-    /// The texel in which the place lies.
+    /// The texel that contains the coordinates.
     #[default]
     Point,
-    /// The sum of the texels around the place, weighted in steps of 1/256; only of floating-point numbers.
+    /// The weighted sum of the surrounding texels, with weights in steps of 1/256; only for floating-point numbers.
     Linear,
 }
 
@@ -328,55 +328,55 @@ pub(super) enum Filter {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct LaunchRow {
-    /// The kernel's name in its listing, or the identifier of the source.
+    /// Name of the kernel in the listing, or its identifier in the source.
     pub(super) kernel: Option<String>,
-    /// CTAs: one to three dimensions.
+    /// CTAs of the grid in one to three dimensions.
     #[serde(default)]
     pub(super) grid: Vec<Value>,
-    /// Threads of a CTA: one to three dimensions.
+    /// Threads of a CTA in one to three dimensions.
     #[serde(default)]
     pub(super) block: Vec<Value>,
-    /// Dynamic shared memory of a CTA, in bytes.
+    /// Bytes of dynamic shared memory per CTA.
     pub(super) shared: Option<Value>,
-    /// CTAs of a cluster, which share their memory: one to three dimensions.
+    /// CTAs of a cluster, which share their memory, in one to three dimensions.
     #[serde(default)]
     pub(super) cluster: Vec<Value>,
-    /// A cooperative launch: its CTAs may wait for each other.
+    /// True for a cooperative launch, whose CTAs may wait for each other.
     #[serde(default)]
     pub(super) cooperative: bool,
-    /// A programmatic dependent launch: it may begin when every CTA of the launch before it in its stream has triggered it
-    /// (`griddepcontrol.launch_dependents`) or has ended, and waits for its end at `griddepcontrol.wait`.
+    /// True for a programmatic dependent launch: it may start when every CTA of the previous launch in its stream has triggered it
+    /// (`griddepcontrol.launch_dependents`) or has ended, and waits for that launch's end at `griddepcontrol.wait`.
     #[serde(default)]
     pub(super) programmatic: bool,
-    /// What the kernel is called with.
+    /// Arguments of the kernel.
     #[serde(default)]
     pub(super) arguments: Vec<Value>,
-    /// The stream: launches of different streams may run at the same time.
+    /// Stream of the launch; launches in different streams may run at the same time.
     pub(super) stream: Option<Value>,
-    /// The event that is recorded in its stream after it.
+    /// Event that is recorded in the stream after the launch.
     pub(super) record: Option<String>,
-    /// Events that its stream waits for before it, as they were recorded last by launches before it.
+    /// Events that the stream waits for before the launch, as last recorded by earlier launches.
     #[serde(default)]
     pub(super) wait: Vec<String>,
-    /// How often it is launched, one after the other; formulas see the number of the launch as `i`.
+    /// Number of successive launches; formulas can use the index of the launch as `i`.
     pub(super) repeat: Option<Value>,
-    /// Another name for that number.
+    /// Name of the launch index in formulas, instead of `i`.
     pub(super) index: Option<String>,
-    /// Whether it only prepares buffers: it is executed before all others, and belongs to no run, trace or count.
+    /// True for a launch that only prepares buffers: it executes before all others and belongs to no run, trace or count.
     #[serde(default)]
     pub(super) setup: bool,
-    /// The GPU of a system that it runs on; that of the program if not given.
+    /// GPU of a system that executes the launch; by default the GPU of the program.
     pub(super) gpu: Option<Value>,
-    /// In place of `kernel`: a copy between the memories of GPUs.
+    /// Alternative to `kernel`: a copy between the memories of GPUs.
     pub(super) copy: Option<CopyRow>,
-    /// In place of `kernel`: what is launched in turn.
+    /// Alternative to `kernel`: a sequence of launches.
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "Vec<LaunchRow>"))]
     pub(super) sequence: Vec<Spanned<LaunchRow>>,
 }
 
 impl LaunchRow {
-    /// Whether it records or awaits an event.
+    /// Returns true if the launch records or awaits an event.
     pub(super) fn has_events(&self) -> bool {
         self.record.is_some() || !self.wait.is_empty()
     }
@@ -387,14 +387,14 @@ impl LaunchRow {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(untagged)]
 pub(super) enum Crc {
-    /// The same on all architectures.
+    /// The same CRC-32 on all architectures.
     One(String),
-    /// By architecture, such as sm_80: matrix units add differently.
+    /// One CRC-32 per architecture, such as sm_80: matrix units add differently.
     ByArchitecture(IndexMap<String, String>),
 }
 
 impl Crc {
-    /// That of an architecture: 80 for sm_80.
+    /// Returns the CRC-32 of an architecture: 80 for sm_80.
     pub(super) fn of(&self, arch: u32) -> Option<&str> {
         match self {
             Self::One(text) => Some(text.as_str()),
@@ -405,33 +405,33 @@ impl Crc {
     }
 }
 
-/// A buffer that is looked at after the last launch.
+/// A buffer that is checked or shown after the last launch.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct OutputRow {
-    /// The buffer.
+    /// Name of the buffer.
     pub(super) buffer: String,
-    /// CRC-32 of its bytes, in hexadecimal, or one of each architecture.
+    /// Expected CRC-32 of the buffer's bytes in hexadecimal, or one per architecture.
     pub(super) crc32: Option<Crc>,
-    /// What it should hold, as the contents of a buffer of its type and size.
+    /// Expected contents, in the form of the contents of a buffer with the same type and size.
     pub(super) expected: Option<Contents>,
-    /// How far elements may be from what is expected; nothing if it is not given.
+    /// Tolerated difference of elements from the expected contents; none by default.
     pub(super) tolerance: Option<Tolerance>,
-    /// Elements to show.
+    /// Number of elements to show.
     #[serde(default)]
     pub(super) show: usize,
 }
 
-/// How far a number may be from the one that is expected: by the sum of both.
+/// The tolerated difference of a number from the expected one: the sum of both parts.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Tolerance {
-    /// So far in any case.
+    /// Absolute part of the tolerance.
     #[serde(default)]
     pub(super) absolute: f64,
-    /// And by this part of the expected number.
+    /// Part of the tolerance relative to the expected number.
     #[serde(default)]
     pub(super) relative: f64,
 }

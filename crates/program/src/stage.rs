@@ -1,8 +1,9 @@
-//! Executes a program's CTAs and hands their instruction streams to SMs.
+//! Execution of a program's CTAs, which delivers their instruction streams to SMs.
 //!
-//! In: a launch and a CTA, requested by an SM, in any order and from any thread. Out: one instruction stream per warp. CTAs execute in program order, as
-//! far as they are requested; a CTA that executes before its request is kept. A run with several threads has an execution thread, which runs ahead of the
-//! requests by at most [`AHEAD`] CTAs and [`AHEAD_INSTRUCTIONS`] instructions, so that SMs seldom wait. The streams are the same with and without it.
+//! The input is a launch and a CTA, requested by an SM, in any order and from any thread. The output is one instruction stream per warp.
+//! CTAs execute in program order, on demand; a CTA that executes before its request is kept. A run with several threads has an execution
+//! thread, which runs ahead of the requests by at most [`AHEAD`] CTAs and [`AHEAD_INSTRUCTIONS`] instructions, so that SMs seldom wait. The
+//! streams are the same with and without this thread.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -21,13 +22,13 @@ use super::exec::Tally;
 use super::run::Runner;
 use super::{Launch, Program, WorkloadOptions};
 
-/// Most CTAs that execute ahead of the last requested one: two for each SM of a large GPU.
+/// Maximum CTAs that execute ahead of the last requested one: two for each SM of a large GPU.
 const AHEAD: u32 = 264;
-/// Warp instructions kept ahead of the requests at which the execution thread pauses: about a hundred megabytes.
+/// Warp instructions kept ahead of the requests at which the execution thread pauses; they take about 100 megabytes.
 const AHEAD_INSTRUCTIONS: u64 = 4 << 20;
 
-/// A launch and a CTA of it.
-type Place = (usize, u32);
+/// Indices of a launch and of a CTA in it.
+type CtaKey = (usize, u32);
 
 /// The execution of a program, shared by all launches of a workload.
 pub(super) struct Stage {
@@ -37,7 +38,7 @@ pub(super) struct Stage {
 
 struct Shared {
     program: Arc<Program>,
-    /// Whether there is an execution thread. If so, no other thread executes CTAs.
+    /// True if there is an execution thread. In this case no other thread executes CTAs.
     ahead: bool,
     skip_products: bool,
     queue: Mutex<Queue>,
@@ -46,26 +47,26 @@ struct Shared {
 }
 
 struct Queue {
-    /// `None` while a thread executes a CTA with it.
+    /// The runner, or `None` while a thread executes a CTA with it.
     runner: Option<Box<Runner>>,
     /// The next CTA to execute.
-    position: Place,
+    position: CtaKey,
     /// CTAs that executed before their request.
-    ready: BTreeMap<Place, Arc<CtaProgram>>,
+    ready: BTreeMap<CtaKey, Arc<CtaProgram>>,
     /// Launches with at least one request since execution began.
-    wanted: Vec<bool>,
+    requested: Vec<bool>,
     /// The last requested CTA in program order.
-    needed: Option<Place>,
-    /// The CTAs that will be requested of a sampled launch; launches without an entry are requested whole.
+    needed: Option<CtaKey>,
+    /// CTAs that will be requested, for sampled launches; launches without an entry are requested completely.
     chosen: BTreeMap<usize, Vec<Range<u32>>>,
     /// Instruction and sector counts of each launch, once requested.
     counts: Option<Vec<LaunchCounts>>,
-    /// The error of execution and the CTA in which it occurred. It is reported once that CTA, or a later one, is requested.
-    failure: Option<(Place, String)>,
-    /// The panic of that execution, until a requesting thread continues it.
+    /// Error of the execution and the CTA in which it occurred. It is reported when this CTA, or a later one, is requested.
+    failure: Option<(CtaKey, String)>,
+    /// Panic of a failed execution, until a requesting thread resumes it.
     panic: Option<Box<dyn Any + Send>>,
-    /// Tells the execution thread to end.
-    over: bool,
+    /// True if the execution thread must end.
+    stop: bool,
 }
 
 impl Stage {
@@ -78,13 +79,13 @@ impl Stage {
             position: runner.position(),
             runner: Some(Box::new(runner)),
             ready: BTreeMap::new(),
-            wanted: vec![false; program.launches.len()],
+            requested: vec![false; program.launches.len()],
             needed: None,
             chosen: BTreeMap::new(),
             counts: None,
             failure: None,
             panic: None,
-            over: false,
+            stop: false,
         };
         let (program, queue) = (Arc::clone(program), Mutex::new(queue));
         let shared = Arc::new(Shared { program, ahead, skip_products, queue, changed: Condvar::new() });
@@ -98,7 +99,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        self.shared.lock().over = true;
+        self.shared.lock().stop = true;
         self.shared.changed.notify_all();
         if let Some(worker) = self.worker.take() {
             let _ = worker.join();
@@ -115,20 +116,20 @@ impl Shared {
         self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until no CTA executes and none will before the next request; returns the queue.
-    fn at_rest(&self) -> MutexGuard<'_, Queue> {
+    /// Waits until no CTA executes and none will execute before the next request; returns the queue.
+    fn wait_idle(&self) -> MutexGuard<'_, Queue> {
         let mut queue = self.lock();
-        while queue.runner.is_none() || self.ahead && queue.goes_on() {
+        while queue.runner.is_none() || self.ahead && queue.should_execute() {
             queue = self.wait(queue);
         }
         queue
     }
 
-    /// The execution thread.
+    /// Runs the loop of the execution thread.
     fn work(&self) {
         let mut queue = self.lock();
-        while !queue.over {
-            queue = match queue.goes_on() {
+        while !queue.stop {
+            queue = match queue.should_execute() {
                 true => self.step(queue),
                 false => self.wait(queue),
             };
@@ -140,7 +141,7 @@ impl Shared {
         let Some(mut runner) = queue.runner.take() else { return self.wait(queue) };
         let record = queue.records(runner.position());
         drop(queue);
-        // Threads that wait for this CTA must not wait for ever: one of them continues the panic.
+        // A panic must not leave threads waiting for this CTA for ever: one of them resumes it.
         let step = catch_unwind(AssertUnwindSafe(|| runner.next(record)));
         let mut queue = self.lock();
         queue.position = runner.position();
@@ -161,13 +162,13 @@ impl Shared {
         queue
     }
 
-    /// The CTA at a place; `None` if execution fails before it, or if it is not among the chosen CTAs.
-    fn take(&self, place: Place) -> Option<Arc<CtaProgram>> {
+    /// Takes a CTA; returns `None` if execution fails before it, or if it is not among the chosen CTAs.
+    fn take(&self, place: CtaKey) -> Option<Arc<CtaProgram>> {
         let mut queue = self.lock();
         loop {
-            // On every iteration: another thread may have restarted execution, which clears both.
-            if !queue.wanted[place.0] || queue.needed < Some(place) {
-                queue.wanted[place.0] = true;
+            // This is repeated in every iteration because another thread may have restarted execution, which clears both.
+            if !queue.requested[place.0] || queue.needed < Some(place) {
+                queue.requested[place.0] = true;
                 queue.needed = queue.needed.max(Some(place));
                 self.changed.notify_all();
             }
@@ -184,7 +185,7 @@ impl Shared {
                 return None;
             }
             if queue.position > place {
-                queue = self.begin_again(queue, place);
+                queue = self.restart(queue, place);
                 continue;
             }
             queue = match self.ahead {
@@ -194,8 +195,8 @@ impl Shared {
         }
     }
 
-    /// Restarts execution for a CTA that has executed and was not kept: the workload runs again, or its launch had no request so far.
-    fn begin_again<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, (launch, cta): Place) -> MutexGuard<'a, Queue> {
+    /// Restarts execution for a CTA that has executed without being kept: the workload runs again, or its launch had no request so far.
+    fn restart<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, (launch, cta): CtaKey) -> MutexGuard<'a, Queue> {
         if queue.runner.is_none() {
             return self.wait(queue);
         }
@@ -213,19 +214,19 @@ impl Shared {
         queue.ready.clear();
         queue.needed = Some((launch, cta));
         if cta == 0 {
-            queue.wanted.fill(false);
+            queue.requested.fill(false);
         }
-        queue.wanted[launch] = true;
+        queue.requested[launch] = true;
         self.changed.notify_all();
         queue
     }
 }
 
 impl Queue {
-    /// Whether the execution thread should execute the next CTA.
-    fn goes_on(&self) -> bool {
+    /// Returns true if the execution thread should execute the next CTA.
+    fn should_execute(&self) -> bool {
         let (launch, cta) = self.position;
-        if self.runner.is_none() || self.failure.is_some() || launch >= self.wanted.len() {
+        if self.runner.is_none() || self.failure.is_some() || launch >= self.requested.len() {
             return false;
         }
         let Some(needed) = self.needed else { return false };
@@ -233,24 +234,24 @@ impl Queue {
             return true;
         }
         // A launch without a request may never get one, and CTAs that execute without a request for their launch are not kept.
-        self.wanted[launch] && (needed.0 < launch || cta - needed.1 <= AHEAD) && self.kept(needed) < AHEAD_INSTRUCTIONS
+        self.requested[launch] && (needed.0 < launch || cta - needed.1 <= AHEAD) && self.kept(needed) < AHEAD_INSTRUCTIONS
     }
 
-    /// The error of execution, if it occurred at or before the last requested CTA.
+    /// Returns the error of execution, if it occurred at or before the last requested CTA.
     fn failed(&self) -> Option<&str> {
         self.failure.as_ref().filter(|(place, _)| self.needed.is_some_and(|needed| needed >= *place)).map(|(_, what)| what.as_str())
     }
 
-    /// Warp instructions of the kept CTAs after a place.
-    fn kept(&self, needed: Place) -> u64 {
+    /// Returns the warp instructions of the kept CTAs after CTA `needed`.
+    fn kept(&self, needed: CtaKey) -> u64 {
         let ahead = self.ready.range((needed.0, needed.1 + 1)..);
         ahead.flat_map(|(_, cta)| cta.warps.iter()).map(|warp| u64::from(warp.len())).sum()
     }
 
-    /// Whether a CTA is kept for a later request.
-    fn records(&self, (launch, cta): Place) -> bool {
+    /// Returns true if a CTA is kept for a later request.
+    fn records(&self, (launch, cta): CtaKey) -> bool {
         let chosen = self.chosen.get(&launch).is_none_or(|ctas| ctas.iter().any(|part| part.contains(&cta)));
-        chosen && self.wanted.get(launch).copied().unwrap_or(false)
+        chosen && self.requested.get(launch).copied().unwrap_or(false)
     }
 }
 
@@ -284,13 +285,13 @@ impl CtaSource for Source {
         if !to.first_visit(&*self.stage) {
             return;
         }
-        let mut queue = self.stage.shared.at_rest();
-        let Queue { runner, position: _, ready, wanted, needed, chosen: _, counts: _, failure, panic: _, over: _ } = &mut *queue;
+        let mut queue = self.stage.shared.wait_idle();
+        let Queue { runner, position: _, ready, requested, needed, chosen: _, counts: _, failure, panic: _, stop: _ } = &mut *queue;
         if let Some(runner) = runner {
             runner.save(to);
         }
         ready.save(to);
-        wanted.save(to);
+        requested.save(to);
         needed.save(to);
         failure.save(to);
     }
@@ -299,14 +300,14 @@ impl CtaSource for Source {
         if !from.first_visit(&*self.stage) {
             return Ok(());
         }
-        let mut queue = self.stage.shared.at_rest();
-        let Queue { runner, position, ready, wanted, needed, chosen: _, counts: _, failure, panic: _, over: _ } = &mut *queue;
+        let mut queue = self.stage.shared.wait_idle();
+        let Queue { runner, position, ready, requested, needed, chosen: _, counts: _, failure, panic: _, stop: _ } = &mut *queue;
         if let Some(runner) = runner {
             runner.load(from)?;
             *position = runner.position();
         }
         ready.load(from)?;
-        wanted.load(from)?;
+        requested.load(from)?;
         needed.load(from)?;
         failure.load(from)
     }
@@ -319,15 +320,15 @@ impl CtaSource for Source {
         self.stage.shared.take((self.launch, index.0)).unwrap_or_else(|| Arc::new(empty(self.launch())))
     }
 
-    fn choose(&self, ctas: Option<&[Range<u32>]>) {
-        let mut queue = self.stage.shared.at_rest();
+    fn select_ctas(&self, ctas: Option<&[Range<u32>]>) {
+        let mut queue = self.stage.shared.wait_idle();
         match ctas {
             Some(ctas) => queue.chosen.insert(self.launch, ctas.to_vec()),
             None => queue.chosen.remove(&self.launch),
         };
     }
 
-    fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
+    fn return_cta(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
         self.stage.shared.lock().ready.insert((self.launch, index.0), Arc::clone(program));
     }
 
@@ -358,7 +359,7 @@ impl fmt::Debug for Source {
 fn counts(program: &Arc<Program>) -> Result<Vec<LaunchCounts>, ProgramError> {
     let mut runner = Runner::counting(program, true)?;
     while runner.next(false)?.is_some() {}
-    // All memory counts as used by the first launch.
+    // The first launch is counted as the user of all memory.
     let bytes: u64 = runner.memory.allocations().iter().map(|allocation| allocation.bytes.len() as u64).sum();
     let one = |(number, (launch, tally)): (usize, (&Launch, &Tally))| {
         let accesses = |place: usize| launch.kernel.access[place].is_some_and(|access| access.space != MemSpace::Shared);

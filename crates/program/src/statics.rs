@@ -1,16 +1,16 @@
-//! The static instructions that streams refer to, as a recorded trace of the same code would have them.
+//! Static instructions that streams refer to, in the form of a recorded trace of the same code.
 //!
-//! Sources are the ordinary registers in the order in which they are written, RZ included, as NVBit's tracer lists them; uniform registers
-//! and predicates are not listed. The destination is the register that the opcode writes.
+//! Sources are the ordinary registers in the order of the text, RZ included, as NVBit's tracer lists them; uniform registers and predicates
+//! are not listed. The destination is the register that the opcode writes.
 
 use warpshard_isa::{Generation, image};
-use warpshard_workload::{Beside, Control, NO_REGISTER, OpClass, RegisterSets, StaticInst, constant_address};
+use warpshard_workload::{AsyncOp, Control, NO_REGISTER, OpClass, RegisterSets, StaticInst, constant_address};
 
 use super::isa::{Decoded, Op};
 use super::listing::{KernelText, TextInst};
 use super::operand::Kind;
 
-/// The static instructions of a kernel.
+/// Returns the static instructions of a kernel.
 pub(super) fn statics(text: &KernelText, decoded: &Decoded, generation: Generation) -> Vec<StaticInst> {
     let one = |((inst, destination), op): ((&TextInst, &Option<usize>), Op)| {
         let name = inst.mnemonic.split('.').next().unwrap_or_default();
@@ -44,7 +44,7 @@ pub(super) fn statics(text: &KernelText, decoded: &Decoded, generation: Generati
     text.code.iter().zip(decoded.destinations.iter()).zip(decoded.code.iter().map(|inst| inst.op)).map(one).collect()
 }
 
-/// The control bits of an instruction; generations before Volta have them in words of their own, which listings do not show.
+/// Returns the control bits of an instruction. Before Volta they are in separate words, which listings do not contain.
 fn control_of((inst, op): (&TextInst, Op), class: OpClass, generation: Generation) -> Control {
     let bits = match generation {
         Generation::Kepler | Generation::Pascal => Control::NONE,
@@ -64,12 +64,12 @@ fn control_of((inst, op): (&TextInst, Op), class: OpClass, generation: Generatio
     match op {
         Op::GroupProduct(product) => {
             let closes = inst.operands.iter().any(|operand| operand.kind == Kind::Special("gsb0".into()));
-            control.beside = Beside::Product { columns: product.n, registers: product.registers, closes };
+            control.async_op = AsyncOp::Product { columns: product.n, registers: product.registers, closes };
         }
-        // `WARPGROUP.DEPBAR.LE gsb0, 0x0`
+        // The immediate of `WARPGROUP.DEPBAR.LE gsb0, 0x0`.
         Op::WaitProducts => {
             let most = inst.operands.iter().find_map(|operand| if let Kind::Integer(most) = operand.kind { Some(most) } else { None });
-            control.beside = Beside::Products { most: most.unwrap_or(0) as u8 };
+            control.async_op = AsyncOp::Products { most: most.unwrap_or(0) as u8 };
         }
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! What executing a program came to: results, instructions and accesses.
+//! Summary of a program's execution: results, instructions and accesses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,78 +12,78 @@ use super::exec::{Count, Tally};
 use super::run::Runner;
 use super::schema::Tolerance;
 
-/// What a program did.
+/// The results of a program's execution.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// Its kernels in the order of their first launches.
+    /// Kernels in the order of their first launches.
     pub kernels: Vec<KernelSummary>,
-    /// The buffers that the launch file asks for.
+    /// Output buffers of the launch file.
     pub outputs: Vec<OutputSummary>,
-    /// What the kernels printed.
+    /// Text that the kernels printed.
     pub printed: String,
-    /// Things that are odd though no error, each with how often it occurred.
+    /// Warnings, each with its number of occurrences.
     pub warnings: Vec<(String, u64)>,
 }
 
-/// All launches of a kernel.
+/// A summary of all launches of a kernel.
 #[derive(Clone, Debug)]
 pub struct KernelSummary {
-    /// The kernel's name.
+    /// Name of the kernel.
     pub name: String,
-    /// Launches.
+    /// Number of launches.
     pub launches: u64,
-    /// Instructions that warps executed.
+    /// Warp instructions executed.
     pub warp_instructions: u64,
-    /// Lanes that were active in them.
+    /// Thread instructions executed: active lanes summed over the warp instructions.
     pub thread_instructions: u64,
     /// Executions by opcode, with modifiers, most frequent first.
     pub mix: Vec<(String, u64)>,
-    /// Accesses of device memory by a warp, and the sectors of 32 bytes that they touched.
+    /// Warp accesses to device memory, and the 32-byte sectors that they touched.
     pub global: (u64, u64),
-    /// Accesses of shared memory by a warp, and the passes that they took, with one per access where no bank conflicts.
+    /// Warp accesses to shared memory, and the passes that they took: one per access without bank conflicts.
     pub shared: (u64, u64),
 }
 
-/// A buffer after the last launch.
+/// An output buffer after the last launch.
 #[derive(Clone, Debug)]
 pub struct OutputSummary {
-    /// The buffer's name.
+    /// Name of the buffer.
     pub buffer: String,
-    /// CRC-32 of its bytes.
+    /// CRC-32 of the buffer's bytes.
     pub crc32: u32,
-    /// The CRC-32 that the launch file expects.
+    /// CRC-32 that the launch file expects.
     pub expected: Option<u32>,
-    /// Whether the launch file expects contents, with which it was compared.
+    /// True if the launch file contains expected contents, with which the buffer was compared.
     pub compared: bool,
-    /// Where it differs from the contents that the launch file expects; `None` when it does not, or nothing is expected.
+    /// Difference from the expected contents; `None` if there is no difference or nothing is expected.
     pub difference: Option<Difference>,
-    /// Its first elements, as many as the launch file asks for.
+    /// First elements of the buffer, as many as the launch file requests.
     pub first: Vec<String>,
-    /// All of its bytes.
+    /// All bytes of the buffer.
     pub bytes: Vec<u8>,
 }
 
-/// How a buffer differs from what is expected.
+/// The difference of a buffer from its expected contents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// Elements that differ by more than the tolerance.
     pub elements: u64,
-    /// The first of them.
+    /// Index of the first differing element.
     pub first: u64,
-    /// What it is, and what it should be.
+    /// Actual and expected value of the first differing element.
     pub values: [f64; 2],
-    /// The largest difference of any element; infinite where one is no number.
+    /// Largest difference of any element; infinite if one value is NaN.
     pub largest: f64,
 }
 
 impl Execution {
-    /// Instructions that warps executed.
+    /// Returns the warp instructions of all kernels.
     pub fn warp_instructions(&self) -> u64 {
         self.kernels.iter().map(|kernel| kernel.warp_instructions).sum()
     }
 
-    /// Whether all outputs have the hash and the contents that are expected.
-    pub fn is_as_expected(&self) -> bool {
+    /// Returns true if all outputs have the expected hash and contents.
+    pub fn matches_expected(&self) -> bool {
         let fits = |output: &OutputSummary| output.difference.is_none() && output.expected.is_none_or(|expected| expected == output.crc32);
         self.outputs.iter().all(fits)
     }
@@ -138,12 +138,12 @@ pub(super) fn execute(program: &Arc<Program>, measure: bool, check: bool) -> Res
     Ok(Execution { kernels, outputs, printed, warnings })
 }
 
-/// How the elements of two buffers differ, where they do by more than is tolerated.
+/// Returns the difference between two buffers, if elements differ by more than the tolerance.
 fn difference(element: Element, tolerance: Tolerance, bytes: &[u8], wanted: &[u8]) -> Option<Difference> {
     let size = element.bytes();
     let mut found: Option<Difference> = None;
     for (place, (mine, theirs)) in bytes.chunks_exact(size).zip(wanted.chunks_exact(size)).enumerate() {
-        // The same bits are the same, whether or not they are a number.
+        // Equal bits count as equal, even for NaN.
         if mine == theirs {
             continue;
         }

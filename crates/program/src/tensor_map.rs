@@ -1,14 +1,14 @@
-//! Tensor maps: the 128 bytes that say how a tensor lies in device memory and which box of it a copy moves.
+//! Tensor maps: the 128 bytes that describe the layout of a tensor in device memory and the box that a copy moves.
 //!
-//! The layout is that of the driver's cuTensorMapEncodeTiled, found by encoding maps that differ in one argument and comparing the bytes. What
-//! lies beyond byte 64 has no effect here. Maps for convolutions (im2col) are not read.
+//! The byte layout follows the driver's cuTensorMapEncodeTiled and was determined by encoding maps that differ in one argument and
+//! comparing the bytes. Bytes from 64 on have no effect here. Maps for convolutions (im2col) are not supported.
 
-/// Most dimensions.
+/// Maximum number of dimensions.
 pub(super) const RANKS: usize = 5;
-/// Bytes of a map.
+/// Bytes of a tensor map.
 pub(super) const BYTES: usize = 128;
 
-/// The types of elements, with the driver's numbers (CUtensorMapDataType) and the numbers in a map.
+/// Element types, with the driver's numbers (CUtensorMapDataType), the numbers in a map, and the bytes.
 pub(super) const TYPES: [(&str, u8, u8, u64); 13] = [
     ("u8", 0, 0, 1),
     ("u16", 1, 1, 2),
@@ -24,61 +24,61 @@ pub(super) const TYPES: [(&str, u8, u8, u64); 13] = [
     ("tf32", 11, TF32 | 7, 4),
     ("tf32_ftz", 12, TF32 | 8, 4),
 ];
-/// Marks the types of which a map has a bit apart.
+/// Flag of the types that have a separate bit in a map.
 const TF32: u8 = 0x80;
 
-/// Largest extent of a box in each dimension, and step.
-const MOST_BOX: i64 = 256;
-const MOST_STEP: i64 = 8;
+/// Maximum extent of a box and maximum step in each dimension.
+const MAX_BOX: i64 = 256;
+const MAX_STEP: i64 = 8;
 
-/// What a tensor map is asked to be: how a tensor lies in an array, and the box of it that a copy moves.
+/// The description of a tensor map: the layout of a tensor in an array, and the box that a copy moves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TensorShape {
-    /// The type of the elements as a launch file names it: `bf16`, `f32`, `tf32` and so on.
+    /// Element type as a launch file names it: `bf16`, `f32`, `tf32` and so on.
     pub kind: String,
-    /// Elements of each dimension, the fastest first.
+    /// Elements of each dimension, the fastest dimension first.
     pub sizes: Vec<i64>,
-    /// Bytes between neighbours in each dimension but the first; where there are none, the tensor is dense.
+    /// Bytes between neighbours in each dimension but the first; if empty, the tensor is dense.
     pub strides: Vec<i64>,
     /// Elements of the box in each dimension.
     pub extents: Vec<i64>,
-    /// Of each dimension one element in so many is taken; 1 where there is none.
+    /// Step in each dimension: one element per step is copied; if empty, 1.
     pub steps: Vec<i64>,
-    /// Bytes of the rows in shared memory within which pieces of 16 bytes are exchanged: 32, 64 or 128.
+    /// Bytes of the rows in shared memory within which 16-byte pieces are swizzled: 32, 64 or 128.
     pub swizzle: Option<u32>,
-    /// Whether elements outside of the tensor are no numbers, not zeros.
+    /// True if elements outside of the tensor read as NaN instead of zero.
     pub nan: bool,
 }
 
-/// What is wrong with a tensor map: the key of a launch file that says it, what is wrong, what was found, and what was expected.
-pub(super) type Mistake = (&'static str, &'static str, String, String);
+/// A problem of a tensor map: the key of the launch file, the problem, the found value and the expected value.
+pub(super) type MapError = (&'static str, &'static str, String, String);
 
-/// A tensor map in its parts.
+/// A decoded tensor map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TensorMap {
     pub(super) address: u64,
     pub(super) rank: usize,
-    /// The place of its type in [`TYPES`].
+    /// Index of the element type in [`TYPES`].
     pub(super) kind: usize,
-    /// Elements of each dimension, the fastest first.
+    /// Elements of each dimension, the fastest dimension first.
     pub(super) sizes: [u64; RANKS],
-    /// Bytes between elements of the other dimensions.
+    /// Bytes between elements in the dimensions after the first.
     pub(super) strides: [u64; RANKS - 1],
     /// Elements of the box in each dimension.
     pub(super) extents: [u32; RANKS],
-    /// Elements of each dimension of which one is taken.
+    /// Step in each dimension: one element per step is copied.
     pub(super) steps: [u32; RANKS],
-    /// Bytes of a row within which pieces of 16 are exchanged: 16 for none.
+    /// Bytes of a row within which 16-byte pieces are swizzled; 16 without swizzling.
     pub(super) swizzle: u64,
-    /// 0, or 1 and 2 for tensors in slices of 16 and 32 bytes.
+    /// Interleaving: 0 for none, 1 and 2 for tensors in slices of 16 and 32 bytes.
     pub(super) interleave: u8,
-    /// Elements outside of the tensor are no numbers, not zeros.
+    /// True if elements outside of the tensor read as NaN instead of zero.
     pub(super) fills_nan: bool,
 }
 
 impl TensorMap {
-    /// The map of a tensor at an address, from which an array has so many bytes.
-    pub(super) fn of(asked: &TensorShape, address: u64, room: i64) -> Result<Self, Mistake> {
+    /// Returns the map of a tensor at an address, from which the array has `room` bytes.
+    pub(super) fn of(asked: &TensorShape, address: u64, room: i64) -> Result<Self, MapError> {
         let bad = |key, what, found: String, expected: &str| Err((key, what, found, expected.to_owned()));
         let Some(kind) = TYPES.iter().position(|(known, ..)| *known == asked.kind) else {
             let known: Vec<&str> = TYPES.iter().map(|(known, ..)| *known).collect();
@@ -90,7 +90,7 @@ impl TensorMap {
             let found = format!("{rank} and {}", asked.extents.len());
             return bad("box", "it has another number of dimensions than the tensor", found, "1 to 5");
         }
-        let list = |values: &[i64], key: &'static str, usual: &dyn Fn(usize) -> i64, most: i64| -> Result<Vec<i64>, Mistake> {
+        let list = |values: &[i64], key: &'static str, usual: &dyn Fn(usize) -> i64, most: i64| -> Result<Vec<i64>, MapError> {
             let numbers: Vec<i64> = (0..rank).map(|place| values.get(place).copied().unwrap_or_else(|| usual(place))).collect();
             match numbers.iter().find(|number| !(1..=most).contains(*number)) {
                 Some(number) => Err((key, "a number is out of range", number.to_string(), format!("1 to {most}"))),
@@ -98,8 +98,8 @@ impl TensorMap {
             }
         };
         let sizes = list(&asked.sizes, "size", &|_| 1, 1 << 32)?;
-        let extents = list(&asked.extents, "box", &|_| 1, MOST_BOX)?;
-        let steps = list(&asked.steps, "steps", &|_| 1, MOST_STEP)?;
+        let extents = list(&asked.extents, "box", &|_| 1, MAX_BOX)?;
+        let steps = list(&asked.steps, "steps", &|_| 1, MAX_STEP)?;
         let dense = |place: usize| sizes[..=place].iter().fold(size, |bytes, &size| bytes.saturating_mul(size));
         let strides = list(&asked.strides, "strides", &dense, 1 << 40)?;
         if let Some(stride) = strides[..rank - 1].iter().find(|stride| **stride % 16 != 0) {
@@ -111,7 +111,7 @@ impl TensorMap {
             return bad("swizzle", "there is no such swizzle", swizzle.to_string(), "32, 64 or 128");
         }
         if inner % 16 != 0 || swizzle > 16 && inner > i64::from(swizzle) {
-            let expected = "a multiple of 16 bytes, and with a swizzle at most as many as it has";
+            let expected = "a multiple of 16 bytes, and with a swizzle at most the bytes of the swizzle";
             return bad("box", "its rows do not fit", format!("{inner} bytes"), expected);
         }
         let last: i64 =
@@ -135,7 +135,7 @@ impl TensorMap {
         })
     }
 
-    /// Reads a map; `None` where its type is unknown.
+    /// Decodes a map; returns `None` if its type is unknown.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let word = |place: usize| {
             bytes.get(4 * place..4 * place + 4).map(|four| four.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)))
@@ -171,7 +171,7 @@ impl TensorMap {
         })
     }
 
-    /// Writes a map, of which the bytes beyond 64 are zeros.
+    /// Encodes a map; the bytes from 64 on are zeros.
     pub(super) fn encode(&self) -> [u8; BYTES] {
         let (_, _, code, _) = TYPES[self.kind];
         let swizzle = self.swizzle.trailing_zeros() - 4;
@@ -200,12 +200,12 @@ impl TensorMap {
         bytes
     }
 
-    /// Bytes of an element.
+    /// Returns the bytes per element.
     pub(super) fn size(&self) -> u64 {
         TYPES[self.kind].3
     }
 
-    /// Elements that a copy moves in each dimension.
+    /// Returns the number of elements that a copy moves in each dimension.
     pub(super) fn counts(&self) -> [u64; RANKS] {
         std::array::from_fn(|place| match place < self.rank {
             true => u64::from(self.extents[place].div_ceil(self.steps[place])),
@@ -220,8 +220,8 @@ mod tests {
 
     #[test]
     fn maps_of_the_driver_are_read_and_written() {
-        // Calls of cuTensorMapEncodeTiled with what the driver wrote: type, rank, address, interleave, swizzle, fill, bytes, then the sizes,
-        // the strides, the box and the steps.
+        // The file contains calls of cuTensorMapEncodeTiled with the driver's output: type, rank, address, interleave, swizzle, fill,
+        // bytes, then the sizes, the strides, the box and the steps.
         let text = include_str!("../../../tests/data/programs/tensor_maps.txt");
         let mut checked = 0;
         for line in text.lines() {
@@ -240,7 +240,7 @@ mod tests {
             assert_eq!((&map.sizes[..rank], &map.strides[..rank - 1]), (&sizes[..], &strides[..]), "{line}");
             let wide = |values: &[u32]| values.iter().map(|value| u64::from(*value)).collect::<Vec<u64>>();
             assert_eq!((wide(&map.extents[..rank]), wide(&map.steps[..rank])), (extents, steps), "{line}");
-            // The driver's hint on sectors of the LLC, which has no effect, is in bits 17 and 18 of the facts.
+            // The driver's hint on LLC sectors, which has no effect, is in bits 17 and 18 of the flags.
             let mut same = bytes[..64].to_vec();
             same[10] &= !6;
             assert_eq!(map.encode()[..64], same[..], "{line}");

@@ -1,5 +1,5 @@
-//! Tensor instructions, loads of matrices and asynchronous copies, as the compiler emits them: its own code loads, multiplies and stores
-//! matrices, and the products are compared with those of the host.
+//! Tests of tensor instructions, matrix loads and asynchronous copies as the compiler emits them: compiled code loads, multiplies and
+//! stores matrices, and the products are compared with host results.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ fn data() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("tests/data/programs")
 }
 
-/// Loads one kernel of a source's listing, with buffers given by type and contents, the last of which is the output.
+/// Loads one kernel of a source's listing with buffers given by type, count and contents; the last buffer is the output.
 pub(super) fn program(source: &str, arch: u32, kernel: &str, block: usize, buffers: &[(&str, usize, Vec<i64>)]) -> Arc<Program> {
     let arguments: Vec<String> = (0..buffers.len()).map(|number| format!("&b{number}")).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -41,7 +41,7 @@ pub(super) fn launch(
     Program::load(&file, Some(arch), &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The bits of an integer from -8 to 8 as a number of 16 bits.
+/// Returns the 16-bit floating-point representation of an integer from -8 to 8.
 fn sixteen(value: i64, fraction: u32, bias: i64) -> i64 {
     if value == 0 {
         return 0;
@@ -51,10 +51,10 @@ fn sixteen(value: i64, fraction: u32, bias: i64) -> i64 {
     i64::from(value < 0) << 15 | (exponent + bias) << fraction | rest
 }
 
-/// How many pairs of matrices each kernel multiplies.
+/// Number of matrix pairs that each kernel multiplies.
 pub(super) const PAIRS: u64 = 20;
 
-/// Twice the products of matrices of small integers, through `kernel`, whose name says the types, the sizes and the layouts.
+/// Checks twice the products of matrices of small integers with `kernel`, whose name contains the types, the sizes and the layouts.
 fn check(arch: u32, kernel: &str) {
     (0..PAIRS).for_each(|pair| check_pair(arch, kernel, pair));
 }
@@ -64,7 +64,7 @@ fn check_pair(arch: u32, kernel: &str, pair: u64) {
     let [m, n, k] = [1, 2, 3].map(|i| parts[i].parse::<usize>().unwrap());
     let (a_rows, b_rows) = (parts[4].starts_with('r'), parts[4].ends_with('r'));
     let signed = parts[0] != "u32";
-    // Small enough that all sums are exact in every format.
+    // The integers are small enough for all sums to be exact in every format.
     let mut random = Rng::keyed(pair, &[m as u64, n as u64, k as u64]);
     let mut matrix = |size: usize| (0..size).map(|_| random.below(17) as i64 - if signed { 8 } else { 0 }).collect::<Vec<i64>>();
     let (a, b) = (matrix(m * k), matrix(k * n));
@@ -95,7 +95,7 @@ fn check_pair(arch: u32, kernel: &str, pair: u64) {
         let got = match output {
             "i32" => f64::from(word as u32 as i32),
             "u16" => {
-                // Halves are exact up to 2048; beyond, the host rounds to eleven bits.
+                // Half precision is exact up to 2048; larger results are rounded on the host to eleven bits.
                 let (exponent, fraction) = ((word >> 10 & 31) as i32, (word & 0x3ff) as f64);
                 let magnitude = if exponent == 0 { fraction * 2_f64.powi(-24) } else { (1024.0 + fraction) * 2_f64.powi(exponent - 25) };
                 if word >> 15 == 1 { -magnitude } else { magnitude }
@@ -123,7 +123,8 @@ fn products_of_matrices_are_those_of_the_host_in_every_layout() {
     }
 }
 
-/// Bits of a random double. A `hard` one is adversarial: its exponent is far from those of others, or it is subnormal, infinite or NaN.
+/// Returns the bits of a random double. A `hard` one is adversarial: its exponent differs greatly from others, or it is subnormal, infinite
+/// or NaN.
 fn double(random: &mut Rng, hard: bool) -> u64 {
     let (sign, fraction) = (random.below(2) << 63, random.below(1 << 52));
     if !hard {
@@ -140,8 +141,8 @@ fn double(random: &mut Rng, hard: bool) -> u64 {
     }
 }
 
-/// Dot products of integers wrap, and those of doubles are chains of fused multiply-adds in the order of k. Twenty matrices of each kernel; with
-/// `WARPSHARD_AT_LENGTH`, a million dot products of each.
+/// Integer dot products wrap, and double-precision ones are chains of fused multiply-adds in the order of k. The test uses twenty matrices
+/// per kernel; with `WARPSHARD_AT_LENGTH`, a million dot products per kernel.
 #[test]
 fn products_of_bytes_and_doubles_are_those_of_any_numbers() {
     let at_length = std::env::var_os("WARPSHARD_AT_LENGTH").is_some();
@@ -154,7 +155,7 @@ fn products_of_bytes_and_doubles_are_those_of_any_numbers() {
             let doubles = kernel.starts_with("f64");
             let mut number = || if doubles { double(&mut random, pair % 2 == 1) } else { random.below(256) };
             let (a, b): (Vec<u64>, Vec<u64>) = ((0..m * k).map(|_| number()).collect(), (0..k * m).map(|_| number()).collect());
-            // Doubles in words of 32 bits, as numbers of a launch file have 53.
+            // Doubles are given as 32-bit words because numbers of a launch file have 53 bits.
             let (input, output, words) = if doubles { ("u32", "f64", 2) } else { ("u8", "i32", 1) };
             let stored = |matrix: &[u64]| {
                 let parts = matrix.iter().flat_map(|&bits| [bits & 0xffff_ffff, bits >> 32].into_iter().take(words));
@@ -195,7 +196,7 @@ fn asynchronous_copies_appear_when_their_group_is_waited_for() {
     for thread in 0..128 {
         for i in 0..4 {
             assert_eq!(words[4 * thread + i], (4 * (127 - thread) + i) as i32);
-            // Eight bytes were copied, or zeros where the source had none.
+            // Eight bytes were copied, or zeros for lanes without a source.
             let copied = |from: usize| match i {
                 2 | 3 => -1,
                 _ if from % 2 == 1 => (512 + 4 * from + i) as i32,

@@ -1,4 +1,4 @@
-//! Launch files of kernels that Triton compiled.
+//! Generation of launch files for kernels that Triton compiled.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,14 +10,14 @@ use warpshard_config::input;
 use super::consistency;
 use super::error::{ProgramError, listed};
 
-/// Longest file about a kernel that is read, in bytes.
-const MOST_TEXT: u64 = 1 << 24;
-/// Most instructions of a warp in the launch files made here.
+/// Maximum bytes of a kernel's metadata file.
+const MAX_TEXT: u64 = 1 << 24;
+/// Limit of instructions per warp in generated launch files.
 const LIMIT: u64 = 1_000_000_000;
-/// Dimensions of a grid or block.
+/// Number of dimensions of a grid or block.
 const DIMENSIONS: usize = 3;
 
-/// What is known of a kernel's launch. Keys that nothing here needs are ignored, since Triton writes many.
+/// The metadata of a kernel's launch. Unused keys are ignored, since Triton writes many.
 #[derive(Deserialize)]
 struct Meta {
     grid: Vec<u64>,
@@ -36,7 +36,7 @@ struct Metadata {
     num_ctas: Option<u64>,
     #[serde(default)]
     launch_cooperative_grid: bool,
-    /// Bytes of each CTA.
+    /// Bytes of global scratch memory per CTA.
     #[serde(default)]
     global_scratch_size: u64,
     #[serde(default)]
@@ -45,11 +45,11 @@ struct Metadata {
     tensordesc_meta: Option<Vec<Descriptor>>,
 }
 
-/// What a tensor descriptor copies at a time.
+/// The box of a tensor descriptor that one copy moves.
 #[derive(Deserialize)]
 struct Descriptor {
     block_size: Vec<u64>,
-    /// 0 none, else 32, 64 or 128 bytes in this order.
+    /// Swizzle code: 0 for none, then 1 to 3 for 32, 64 and 128 bytes.
     #[serde(default)]
     swizzle: u32,
 }
@@ -64,7 +64,7 @@ enum Argument {
     Number(f64),
 }
 
-/// Types of elements by Triton's and PyTorch's names, with the launch file's and their bytes.
+/// Element types by Triton's and PyTorch's names, with the launch file's name and the bytes.
 const TYPES: [(&str, &str, u64); 16] = [
     ("bfloat16", "bf16", 2),
     ("bf16", "bf16", 2),
@@ -84,30 +84,30 @@ const TYPES: [(&str, &str, u64); 16] = [
     ("bool", "u8", 1),
 ];
 
-/// The architecture in a file about a kernel: 90 for sm_90.
+/// Returns the architecture in a kernel's metadata file: 90 for sm_90.
 ///
 /// # Errors
-/// When the file cannot be read, is no JSON of the form, or names no architecture.
+/// The file cannot be read, is not JSON of the expected form, or names no architecture.
 pub fn triton_architecture(meta: &Path) -> Result<u32, ProgramError> {
     let name = read(meta)?.metadata.arch;
     let digits: String = name.chars().filter(char::is_ascii_digit).collect();
     digits.parse().map_err(|_| ProgramError::new(meta, 0, "metadata.arch is no architecture").found(name).expected("a name such as sm90"))
 }
 
-/// The launch file of a kernel that Triton compiled, for a listing in the launch file's own folder.
+/// Returns the text of a launch file for a kernel that Triton compiled; the listing is in the launch file's folder.
 ///
-/// `meta` is a JSON file with `grid`, `block`, `arguments` (pairs of a name and a number, a tensor with its sizes in `tensor`, its `stride` and `type`,
-/// or a `descriptor` with `strides` and `type`) and Triton's own `metadata`. Buffers hold random numbers, normally distributed, of seeds 1, 2 and so
-/// on; the last tensor is the output and begins with zeros.
+/// `meta` is a JSON file with `grid`, `block`, `arguments` and Triton's own `metadata`. An argument is a pair of a name and one of: a
+/// number; a tensor with its sizes in `tensor`, its `stride` and `type`; a `descriptor` with `strides` and `type`. Buffers contain normally
+/// distributed random numbers with seeds 1, 2 and so on; the last tensor is the output and starts with zeros.
 ///
 /// # Errors
-/// When a file cannot be read or parsed, or the JSON describes another cubin.
+/// A file cannot be read or parsed, or the JSON describes another cubin.
 pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, ProgramError> {
     let facts = read(meta)?;
     let module = consistency::load(listing)?;
     let [kernel] = module.kernels.as_slice() else {
         let names = listed(module.kernels.iter().map(|kernel| kernel.name.as_str()));
-        return Err(ProgramError::new(listing, 0, "the listing is not of one kernel")
+        return Err(ProgramError::new(listing, 0, "the listing does not contain exactly one kernel")
             .found(names)
             .expected("one kernel, as Triton compiles it"));
     };
@@ -145,7 +145,7 @@ pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, Program
                 .expected(listed(TYPES.iter().map(|(known, ..)| *known))));
         };
         if strides.is_some_and(|strides| strides.len() != sizes.len()) {
-            return Err(bad(format!("`{name}` has not as many strides as sizes")));
+            return Err(bad(format!("`{name}` has different numbers of strides and sizes")));
         }
         let last = strides.map_or_else(
             || sizes.iter().try_fold(1_u64, |count, &size| count.checked_mul(size)),
@@ -182,7 +182,7 @@ pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, Program
                     .expected("0 to 3"));
             }
         };
-        // A map's fastest dimension comes first; a descriptor is passed as its map, and then the sizes and strides that the map has.
+        // A map's fastest dimension comes first. A descriptor is passed as its map, followed by its sizes and strides.
         let reversed = |numbers: &[u64]| numbers.iter().rev().copied().collect::<Vec<u64>>();
         let wide: Vec<u64> = strides.iter().rev().skip(1).map(|stride| stride.saturating_mul(*bytes)).collect();
         let (size, own_box) = (reversed(sizes), reversed(block_size));
@@ -190,7 +190,7 @@ pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, Program
         arguments.push(format!("\"&{name}_map\""));
         arguments.extend(sizes.iter().chain(strides).map(u64::to_string));
     }
-    // Triton passes memory for scratch and for profiles last.
+    // Triton passes scratch and profile memory as the last arguments.
     let ctas = facts.grid.iter().fold(facts.metadata.num_ctas.unwrap_or(1), |ctas, &size| ctas.saturating_mul(size));
     for (name, size) in [("scratch", facts.metadata.global_scratch_size), ("profile", facts.metadata.profile_scratch_size)] {
         if arguments.len() < kernel.parameters.len() {
@@ -202,7 +202,7 @@ pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, Program
         }
     }
     if arguments.len() != kernel.parameters.len() {
-        let what = format!("the arguments are not those of kernel `{}` in {}", kernel.name, listing.display());
+        let what = format!("the arguments do not match kernel `{}` in {}", kernel.name, listing.display());
         return Err(bad(what).found(format!("{} values", arguments.len())).expected(kernel.parameters.len().to_string()));
     }
     let file = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -226,22 +226,22 @@ pub fn triton_launch_file(meta: &Path, listing: &Path) -> Result<String, Program
     ))
 }
 
-/// The first words of a launch file made here.
+/// First words of a generated launch file.
 const HEAD: &str = "# Made by warpshard of ";
 
-/// Whether a launch file was made by [`triton_launch_file`].
+/// Returns true if [`triton_launch_file`] generated a launch file.
 pub fn is_triton_launch_file(text: &str) -> bool {
     text.starts_with(HEAD)
 }
 
 fn read(path: &Path) -> Result<Meta, ProgramError> {
-    let unreadable = |found: String| ProgramError::new(path, 0, "the file about the kernel cannot be read").found(found);
-    let bytes = input::read(path, MOST_TEXT).map_err(|error| unreadable(error.to_string()))?;
+    let unreadable = |found: String| ProgramError::new(path, 0, "the kernel's metadata file cannot be read").found(found);
+    let bytes = input::read(path, MAX_TEXT).map_err(|error| unreadable(error.to_string()))?;
     serde_json::from_slice(&bytes).map_err(|error| {
         let line = u32::try_from(error.line()).unwrap_or_default();
-        ProgramError::new(path, line, "the file does not say how the kernel is launched")
+        ProgramError::new(path, line, "the file does not describe the launch of the kernel")
             .found(error.to_string())
-            .help("docs/programs.md (Kernels of Triton) says what it holds")
+            .help("docs/programs.md (Kernels of Triton) describes its contents")
     })
 }
 
@@ -277,13 +277,13 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_an_error_that_says_where() {
+    fn invalid_metadata_is_rejected_with_its_file() {
         for (arguments, wanted) in [
             (r#"[["n", 1]]"#, "no argument is a tensor"),
             (r#"[["x", {"tensor": [4], "type": "torch.complex64"}]]"#, "`x` is of an unknown type"),
             (r#"[["x", {"tensor": [0], "stride": [1], "type": "torch.int32"}]]"#, "`x` has no elements"),
-            (r#"[["x", {"tensor": [4], "type": "torch.int32"}]]"#, "the arguments are not those of kernel `add`"),
-            (r#"[["x", {"tensor": "many"}]]"#, "does not say how the kernel is launched"),
+            (r#"[["x", {"tensor": [4], "type": "torch.int32"}]]"#, "the arguments do not match kernel `add`"),
+            (r#"[["x", {"tensor": "many"}]]"#, "does not describe the launch of the kernel"),
         ] {
             let error = made(&meta(arguments)).unwrap_err();
             assert!(error.contains(wanted) && error.contains("add.json"), "{wanted}: {error}");

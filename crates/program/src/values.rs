@@ -1,10 +1,12 @@
-//! Static analysis of whether the timing of a kernel depends on the results of its matrix products, or on clocks that it reads.
+//! Static analysis of a kernel for timing that depends on the results of its matrix products, or on clocks that it reads.
 //!
-//! In: the decoded instructions of a kernel. Out: the first instruction whose address, branch, guard or barrier depends on such a result, or that there is
-//! none. Then a run can skip the products without a change of its cycles, and its instructions are those of any clock.
+//! The input is the decoded instructions of a kernel. The output is the first instruction whose address, branch, guard or barrier depends
+//! on such a result, if there is one. Without such an instruction a run can skip the products without changing its cycles, and its
+//! instructions are independent of clock values.
 //!
-//! This is a taint analysis over the control-flow graph. A source taints its results, and an instruction taints its results if an operand is tainted.
-//! Registers and predicates are tracked one by one and per instruction; memory is tracked per space: one tainted store taints all loads of that space.
+//! This is a taint analysis over the control-flow graph. A source taints its results, and an instruction taints its results if an operand
+//! is tainted. Registers and predicates are tracked individually per instruction; memory is tracked per space: one tainted store taints all
+//! loads of that space.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,8 +17,8 @@ use super::isa::{
 };
 use super::{Launch, Program};
 
-/// Most register rows: 256 registers, the zero and sink rows, and the uniform registers.
-const MOST_ROWS: usize = 384;
+/// Maximum register rows: 256 registers, the zero and sink rows, and the uniform registers.
+const MAX_ROWS: usize = 384;
 
 /// Consecutive register rows: the first row and their number.
 type Span = (u16, u16);
@@ -48,18 +50,18 @@ impl Spaces {
 
 /// The tainted registers and predicates before an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Unknown {
-    rows: [u64; MOST_ROWS / 64],
+struct TaintState {
+    rows: [u64; MAX_ROWS / 64],
     predicates: u32,
 }
 
-impl Unknown {
+impl TaintState {
     fn any(&self, (first, count): Span) -> bool {
-        (first..first + count).map(usize::from).any(|row| row < MOST_ROWS && self.rows[row / 64] >> (row % 64) & 1 != 0)
+        (first..first + count).map(usize::from).any(|row| row < MAX_ROWS && self.rows[row / 64] >> (row % 64) & 1 != 0)
     }
 
     fn set(&mut self, (first, count): Span, unknown: bool) {
-        for row in (first..first + count).map(usize::from).filter(|row| *row < MOST_ROWS) {
+        for row in (first..first + count).map(usize::from).filter(|row| *row < MAX_ROWS) {
             self.rows[row / 64] = self.rows[row / 64] & !(1 << (row % 64)) | u64::from(unknown) << (row % 64);
         }
     }
@@ -68,7 +70,7 @@ impl Unknown {
         self.predicates >> predicate.index & 1 != 0
     }
 
-    /// Adds the taint of another path; returns whether that changed anything.
+    /// Adds the taint of another path; returns true if the state has changed.
     fn merge(&mut self, other: &Self) -> bool {
         let before = *self;
         self.rows.iter_mut().zip(other.rows).for_each(|(row, other)| *row |= other);
@@ -80,23 +82,24 @@ impl Unknown {
 /// The registers, predicates and memory that an instruction reads and writes.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
-    /// Result registers.
+    /// Registers of the results.
     pub(super) results: Vec<Span>,
-    /// Registers that only the results depend on.
+    /// Registers that affect only the results.
     pub(super) data: Vec<Span>,
-    /// Registers that decide control flow, addresses or synchronisation.
+    /// Registers that determine control flow, addresses or synchronisation.
     pub(super) steering: Vec<Span>,
-    /// Whether its guard and conditions decide these, too.
+    /// True if guard and conditions also determine control flow, addresses or synchronisation.
     pub(super) steers: bool,
     reads: Option<Space>,
     writes: Option<Space>,
-    /// Whether it reads, and whether it writes, all predicates.
+    /// Flags that are true if the instruction reads, and if it writes, all predicates.
     pub(super) all_predicates: [bool; 2],
-    /// Whether it is a matrix product.
+    /// True for a matrix product.
     pub(super) product: bool,
 }
 
-/// The registers, predicates and memory that an instruction reads and writes. The match is exhaustive, so that a new operation cannot be forgotten.
+/// Returns the registers, predicates and memory that an instruction reads and writes. The match is exhaustive, so that every new operation
+/// must be added.
 pub(super) fn uses(inst: &Inst) -> Uses {
     let source = |place: usize, count: u16| (inst.src[place].row, count);
     let sources = |counts: [u16; 3]| (0..3).map(|place| source(place, counts[place])).collect::<Vec<_>>();
@@ -114,7 +117,7 @@ pub(super) fn uses(inst: &Inst) -> Uses {
     };
     let double = |number: Number| if matches!(number, Number::Integer(8, _) | Number::Float(8)) { 2 } else { 1 };
     match inst.op {
-        Op::Nop | Op::TakeRegisters | Op::GroupCopies | Op::WaitCopies | Op::WaitProducts | Op::Yield | Op::SetSync => steers([0; 3]),
+        Op::Nop | Op::RequestRegisters | Op::GroupCopies | Op::WaitCopies | Op::WaitProducts | Op::Yield | Op::SetSync => steers([0; 3]),
         Op::Mov
         | Op::ReadFirst
         | Op::Add3 { .. }
@@ -220,17 +223,17 @@ pub(super) fn uses(inst: &Inst) -> Uses {
         Op::Branch | Op::BranchAny | Op::Sync | Op::Break | Op::Call | Op::Exit | Op::WarpSyncAll | Op::Trap => steers([0; 3]),
         Op::ClusterArrive | Op::ClusterWait => steers([0; 3]),
         Op::BranchDiverged { .. } | Op::RegisterToBarrier | Op::WarpSync { .. } | Op::Barrier(_) => steers([1; 3]),
-        Op::BranchIndirect | Op::JumpTo | Op::CallOutside => steers([2; 3]),
+        Op::BranchIndirect | Op::JumpTo | Op::CallRuntime => steers([2; 3]),
         Op::BarrierToRegister { .. } | Op::BarrierResult => Uses { steers: true, ..data(1, [0; 3]) },
     }
 }
 
-/// Registers that hold a matrix fragment of `elements` elements of `bits` bits.
+/// Returns the number of registers of a matrix fragment with `elements` elements of `bits` bits.
 fn rows_of(elements: usize, bits: usize) -> u16 {
     (elements * bits / 1024) as u16
 }
 
-/// Registers of the accumulators of a warp's product.
+/// Returns the number of accumulator registers of a warp's product.
 fn sums(tensor: Tensor) -> u16 {
     let width = if tensor.a == Element::Double {
         64
@@ -242,7 +245,7 @@ fn sums(tensor: Tensor) -> u16 {
     rows_of(usize::from(tensor.m) * 8, width)
 }
 
-/// Registers of the operands A, B and C of a warp's product.
+/// Returns the number of registers of the operands A, B and C of a warp's product.
 fn fragments(tensor: Tensor) -> [u16; 3] {
     let (m, k) = (usize::from(tensor.m), usize::from(tensor.k));
     [rows_of(m * k, tensor.a.bits()), rows_of(8 * k, tensor.b.bits()), sums(tensor)]
@@ -275,7 +278,7 @@ fn of_image(inst: &Inst) -> Uses {
 }
 
 /// Checks that the timing of a program does not depend on its matrix products; returns the number of product instructions in its code.
-pub(super) fn not_needed(program: &Program) -> Result<u64, ProgramError> {
+pub(super) fn check_products_unused(program: &Program) -> Result<u64, ProgramError> {
     let (mut global, mut products) = (false, 0);
     // A kernel is analysed once for each state of global memory, however often it is launched.
     let mut known = BTreeMap::new();
@@ -285,8 +288,8 @@ pub(super) fn not_needed(program: &Program) -> Result<u64, ProgramError> {
         let calls = |place: usize| text(place).1.contains("CALL");
         let (code, rows) = (&kernel.decoded.code, kernel.decoded.rows);
         let after =
-            known.entry((Arc::as_ptr(kernel), global)).or_insert_with(|| follow(code, rows, global, (calls, |_, uses| uses.product)));
-        global = *after.as_ref().map_err(|Needed { place, why }| {
+            known.entry((Arc::as_ptr(kernel), global)).or_insert_with(|| propagate(code, rows, global, (calls, |_, uses| uses.product)));
+        global = *after.as_ref().map_err(|TimingDependence { place, why }| {
             let what = format!(
                 "the cycles of kernel {} depend on the values of its matrix products, which --matrix-values skip leaves out",
                 kernel.name
@@ -302,9 +305,9 @@ pub(super) fn not_needed(program: &Program) -> Result<u64, ProgramError> {
     Ok(products)
 }
 
-/// The first instruction of each launch whose address, branch, guard or barrier depends on a clock that this launch or one before it read; `None` for
-/// launches without one, and for copies.
-pub(super) fn steered_by_clocks(program: &Program) -> Vec<Option<Needed>> {
+/// Returns, for each launch, the first instruction whose address, branch, guard or barrier depends on a clock that this launch or an
+/// earlier one has read; `None` for copies and for launches without such an instruction.
+pub(super) fn steered_by_clocks(program: &Program) -> Vec<Option<TimingDependence>> {
     let mut global = false;
     let mut known = BTreeMap::new();
     let one = |launch: &Launch| {
@@ -316,7 +319,7 @@ pub(super) fn steered_by_clocks(program: &Program) -> Vec<Option<Needed>> {
         let (code, rows) = (&kernel.decoded.code, kernel.decoded.rows);
         let after = known
             .entry((Arc::as_ptr(kernel), global))
-            .or_insert_with(|| follow(code, rows, global, (calls, |inst: &Inst, _: &Uses| inst.reads_clock())));
+            .or_insert_with(|| propagate(code, rows, global, (calls, |inst: &Inst, _: &Uses| inst.reads_clock())));
         match after {
             Ok(after) => {
                 global = *after;
@@ -328,38 +331,39 @@ pub(super) fn steered_by_clocks(program: &Program) -> Vec<Option<Needed>> {
     program.launches.iter().map(one).collect()
 }
 
-/// An instruction whose effect on timing depends on a source, and why.
+/// An instruction whose effect on timing depends on a source, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Needed {
+pub(super) struct TimingDependence {
     pub(super) place: usize,
     pub(super) why: &'static str,
 }
 
-/// Propagates taint through a kernel, where global memory is tainted before it or not; returns whether it is afterwards. `calls(place)` tells
-/// whether an indirect jump is a call through a pointer, as opposed to a return, and `source` whether an instruction's results are tainted.
-fn follow(
+/// Propagates taint through a kernel; `global` is true if global memory is tainted before it. Returns true if global memory is tainted
+/// afterwards. `calls(place)` is true if an indirect jump is a call through a pointer, as opposed to a return, and `source` is true if an
+/// instruction's results are tainted.
+fn propagate(
     code: &[Inst],
     rows: Rows,
     global: bool,
     (calls, source): (impl Fn(usize) -> bool, impl Fn(&Inst, &Uses) -> bool),
-) -> Result<bool, Needed> {
+) -> Result<bool, TimingDependence> {
     let mut spaces = Spaces { global, ..Spaces::default() };
     let returns: Vec<usize> =
-        (0..code.len()).filter(|place| matches!(code[*place].op, Op::Call | Op::CallOutside)).map(|place| place + 1).collect();
-    // Repeated until no further memory space is tainted.
+        (0..code.len()).filter(|place| matches!(code[*place].op, Op::Call | Op::CallRuntime)).map(|place| place + 1).collect();
+    // The propagation is repeated until no further memory space is tainted.
     loop {
         let before = spaces;
-        let mut states: Vec<Option<Unknown>> = vec![None; code.len()];
+        let mut states: Vec<Option<TaintState>> = vec![None; code.len()];
         let mut open = vec![0];
         if let Some(first) = states.first_mut() {
-            *first = Some(Unknown::default());
+            *first = Some(TaintState::default());
         }
         while let Some(place) = open.pop() {
             let (Some(inst), Some(Some(state))) = (code.get(place), states.get(place)) else { continue };
             let mut state = *state;
-            step((inst, &source), rows, &mut state, &mut spaces).map_err(|why| Needed { place, why })?;
+            step((inst, &source), rows, &mut state, &mut spaces).map_err(|why| TimingDependence { place, why })?;
             let ways = successors(inst, place, &returns).filter(|_| !(inst.op == Op::JumpTo && calls(place)));
-            for next in ways.ok_or(Needed { place, why: "jumps to an address in a register" })? {
+            for next in ways.ok_or(TimingDependence { place, why: "jumps to an address in a register" })? {
                 let Some(there) = states.get_mut(next) else { continue };
                 let more = there.is_none();
                 if there.get_or_insert(state).merge(&state) || more {
@@ -377,7 +381,7 @@ fn follow(
 fn step(
     (inst, source): (&Inst, &impl Fn(&Inst, &Uses) -> bool),
     rows: Rows,
-    state: &mut Unknown,
+    state: &mut TaintState,
     spaces: &mut Spaces,
 ) -> Result<(), &'static str> {
     let uses = uses(inst);
@@ -418,7 +422,7 @@ fn step(
     Ok(())
 }
 
-/// The successors of an instruction in the control-flow graph; `None` for an indirect jump with unknown targets.
+/// Returns the successors of an instruction in the control-flow graph, or `None` for an indirect jump with unknown targets.
 fn successors(inst: &Inst, place: usize, returns: &[usize]) -> Option<Vec<usize>> {
     let always = inst.guard == PredicateSource::TRUE && inst.conditions[0] == PredicateSource::TRUE;
     let target = inst.immediate as usize / 16;
@@ -429,7 +433,7 @@ fn successors(inst: &Inst, place: usize, returns: &[usize]) -> Option<Vec<usize>
         Op::Call => vec![target, place + 1],
         Op::Exit if always => Vec::new(),
         Op::Trap if always => Vec::new(),
-        // A return: to any call site.
+        // A return jumps to any call site.
         Op::JumpTo if !returns.is_empty() => returns.to_vec(),
         Op::JumpTo | Op::BranchIndirect => return None,
         _ => vec![place + 1],

@@ -1,4 +1,4 @@
-//! Makes the workload of a run from a program: its copies and launches, and notes about effects that the timing model lacks.
+//! Conversion of a program to the workload of a run: its copies and launches, and notes about effects that the timing model lacks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::schema::Contents;
 use super::stage::{Source, Stage};
 use super::{Buffer, Launch, Program, WorkloadOptions, values};
 
-/// The description of a launch, in the form that recorded traces use.
+/// Returns the parameters of a launch in the form of recorded traces.
 fn info(launch: &Launch, number: usize) -> KernelInfo {
     let kernel = &launch.kernel;
     KernelInfo {
@@ -37,11 +37,11 @@ fn info(launch: &Launch, number: usize) -> KernelInfo {
     }
 }
 
-/// The copies and launches of a program.
+/// Returns the copies and launches of a program.
 fn commands(program: &Program, memory: &Memory) -> Vec<Command> {
     let buffers = || program.buffers.iter().zip(memory.allocations());
     let copied = buffers().filter(|(buffer, _)| !matches!(buffer.contents, Contents::None));
-    // What the setup wrote lies in the LLC, too: memory that nobody wrote has zeros only.
+    // Data that the setup wrote is also in the LLC: unwritten memory contains only zeros.
     let written = |(buffer, at): &(&Buffer, &Allocation)| {
         !program.setup.is_empty() && matches!(buffer.contents, Contents::None) && at.bytes.iter().any(|byte| *byte != 0)
     };
@@ -58,7 +58,7 @@ fn commands(program: &Program, memory: &Memory) -> Vec<Command> {
     commands
 }
 
-/// Makes the workload of a program.
+/// Creates the workload of a program.
 pub(super) fn workload(program: &Arc<Program>, options: WorkloadOptions) -> Result<Workload, ProgramError> {
     if program.launches.iter().any(|launch| launch.kernel.statics.is_none()) {
         let what = format!("the timing model has no opcode table for sm_{}", program.arch);
@@ -71,8 +71,8 @@ pub(super) fn workload(program: &Arc<Program>, options: WorkloadOptions) -> Resu
     let homes = placed.filter_map(|(buffer, at)| Some((at.start..at.start + at.bytes.len() as u64, buffer.gpu?))).collect();
     let mut notes = notes(program);
     if options.skip_products {
-        let what = "products of matrices are not computed (--matrix-values skip): what the program leaves in memory is not its result";
-        notes.push((what.to_owned(), values::not_needed(program)?));
+        let what = "matrix products are not computed (--matrix-values skip): memory does not contain the program's results";
+        notes.push((what.to_owned(), values::check_products_unused(program)?));
     }
     let stage = Arc::new(Stage::new(program, runner, options));
     let kernel = |(number, launch): (usize, &Launch)| Kernel { info: info(launch, number), source: Arc::new(Source::new(&stage, number)) };
@@ -80,11 +80,11 @@ pub(super) fn workload(program: &Arc<Program>, options: WorkloadOptions) -> Resu
     Ok(Workload { name: program.name.clone(), commands, kernels, applications: Vec::new(), notes, homes })
 }
 
-/// Notes about effects that the timing model lacks, each with the number of instructions concerned.
+/// Returns notes about effects that the timing model lacks, each with the number of instructions concerned.
 fn notes(program: &Program) -> Vec<(String, u64)> {
     const LEFT_OUT: [(&[&str], &str); 2] = [
-        (&["ATOMS.ARRIVE", "ARRIVES.LDGSTSBAR.64"], "barriers in shared memory of code before Hopper take no time to wait at"),
-        (&["UTMAPF", "UBLKPF", "UTMACCTL"], "prefetches into the LLC, and of tensor maps, take no time and bring nothing"),
+        (&["ATOMS.ARRIVE", "ARRIVES.LDGSTSBAR.64"], "waits at barriers in shared memory take no time in code before Hopper"),
+        (&["UTMAPF", "UBLKPF", "UTMACCTL"], "prefetches into the LLC, and of tensor maps, take no time and load no data"),
     ];
     let mut notes = Vec::new();
     for (names, what) in LEFT_OUT {
@@ -108,8 +108,8 @@ fn notes(program: &Program) -> Vec<(String, u64)> {
     notes
 }
 
-/// Counts launches without the mark `programmatic` whose code waits for the launch before them in their stream, or which follow a launch whose code
-/// triggers its dependents.
+/// Counts launches that are not marked `programmatic` although their code waits for the previous launch in their stream, or although the
+/// previous launch triggers its dependents.
 fn unmarked_dependents(program: &Program) -> u64 {
     let has = |launch: &Launch, name: &str| launch.kernel.mnemonics.iter().any(|mnemonic| mnemonic.starts_with(name));
     let mut last: BTreeMap<_, &Launch> = BTreeMap::new();
@@ -122,8 +122,9 @@ fn unmarked_dependents(program: &Program) -> u64 {
     count
 }
 
-/// Notes about the kernels that read a clock, each with the number of its launches: a run executes instructions ahead of their time, so a clock shows
-/// the instructions that its warp has executed. The note says whether the run's own instructions depend on it.
+/// Returns notes about kernels that read a clock, each with its number of launches. A run executes instructions functionally ahead of their
+/// simulated time, so a clock returns the number of instructions that its warp has executed. A note states if the executed instructions
+/// depend on the clock.
 fn clock_notes(program: &Program) -> Vec<(String, u64)> {
     let mut notes: Vec<(String, u64)> = Vec::new();
     let file = |kernel: &exec::Kernel| kernel.file.file_name().unwrap_or_default().display().to_string();
@@ -149,9 +150,9 @@ fn clock_notes(program: &Program) -> Vec<(String, u64)> {
             }
         };
         let effect = match steered {
-            None => "no address, branch or barrier depends on it, so cycles are those of any clock: only the results that it computes of it are no cycles"
+            None => "no address, branch or barrier depends on the clock, so the simulated cycles are independent of it: only results computed from the clock are not cycles"
                 .to_owned(),
-            Some(values::Needed { place, why }) => {
+            Some(values::TimingDependence { place, why }) => {
                 let (line, text) = &kernel.lines[place];
                 format!("{text} in line {line} {why} that depends on it, so a GPU may execute other instructions than this run")
             }

@@ -1,66 +1,66 @@
-//! Flow control of a link between two units: the sender holds credits, the receiver returns them as places become free.
+//! Flow control of a link between two units: the sender holds credits, and the receiver returns them as slots become free.
 //!
-//! A sender starts with as many credits as the receiver's queue has places (its *window*); those under way are part of the queue.
-//! Sending spends one, and none is sent without. The receiver collects freed places and returns them in batches of a thirty-second
-//! of the queue. Invariant: credits at the sender, packets and credits under way, packets in the queue and places not returned yet
-//! add up to the window.
+//! A sender starts with as many credits as the receiver's queue has slots (its *window*); packets in flight count as part of the queue.
+//! Sending a packet spends one credit; a sender without credits does not send. The receiver collects freed slots and returns them in
+//! batches of a thirty-second of the queue. Invariant: the credits at the sender, the packets and credits in flight, the packets in the
+//! queue and the slots not yet returned add up to the window.
 //!
-//! What batching costs: up to a batch less one of the places stand empty and cannot be used, at most 1/32 (3 %) of the window, and a
-//! queue of fewer than 64 places returns each place at once. What it saves: one message per batch instead of one per packet.
-//! The return link's own latency is that of a slack link: see [`warpshard_engine::Latency::Slack`].
+//! Batching leaves up to one batch less one slot unused, at most 1/32 (3 %) of the window; a queue of fewer than 64 slots returns each slot
+//! immediately. In return, a batch needs one message instead of one per packet. The return link has the latency of a slack link: see
+//! [`warpshard_engine::Latency::Slack`].
 
 use warpshard_base::{Cycle, LinkId, Ring};
 
 use super::{Outbox, Payload};
 
-/// Room that became free at a receiver.
+/// A notification of slots that became free at a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Credit {
-    /// Which of the receiver's queues, as the link's two ends count them (the slice, for a memory partition).
+    /// The receiver's queue, numbered alike at both ends of the link (the slice, for a memory partition).
     pub queue: u16,
-    /// How many packets more may be sent.
+    /// The number of additional packets that the sender may send.
     pub count: u16,
 }
 
-/// Batches that make up a queue.
-const BATCHES: u32 = 32;
+/// Number of batches that make up a queue.
+const BATCHES_PER_QUEUE: u32 = 32;
 
-/// The sending end of a link: the packets that may still be sent.
+/// The sending end of a link, with its count of credits.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct CreditSender {
     credits: u32,
     window: u32,
-    /// When the first of the credits under way become visible.
+    /// The cycle in which the first credits in flight become visible.
     next: Cycle,
     under_way: Ring<(Cycle, u16)>,
 }
 
 impl CreditSender {
-    /// A sender to a queue of `window` places.
+    /// Returns a sender to a queue of `window` slots.
     pub fn new(window: u32) -> Self {
         Self { credits: window, window, next: Cycle::NEVER, under_way: Ring::new(4) }
     }
 
-    /// Packets that may be sent, by the credits collected so far.
+    /// Returns the number of packets that may be sent with the credits collected so far.
     #[inline]
     pub fn available(&self) -> u32 {
         self.credits
     }
 
-    /// Whether a packet may be sent.
+    /// Returns true if a packet may be sent.
     #[inline]
     pub fn can_send(&self) -> bool {
         self.credits > 0
     }
 
-    /// Spends the credit of a packet that is sent; there is one.
+    /// Spends the credit of a packet; at least one credit is available.
     #[inline]
     pub fn spend(&mut self) {
         debug_assert!(self.credits > 0, "a packet is sent without a credit");
         self.credits -= 1;
     }
 
-    /// Takes `count` credits that become visible at cycle `at`. Returns whether no others were under way.
+    /// Receives `count` credits that become visible at cycle `at`. Returns true if no other credits were in flight.
     #[inline]
     pub fn deliver(&mut self, at: Cycle, count: u16) -> bool {
         let first = self.under_way.is_empty();
@@ -71,24 +71,24 @@ impl CreditSender {
         first
     }
 
-    /// The cycle in which the next credits become visible; [`Cycle::NEVER`] when none are under way.
+    /// Returns the cycle in which the next credits become visible; [`Cycle::NEVER`] if none are in flight.
     #[inline]
     pub fn next(&self) -> Cycle {
         self.next
     }
 
-    /// Collects the credits that are visible by `now`. A sender that has credits left may do so later.
+    /// Collects the credits that are visible by `now`. A sender with credits left may defer this call.
     #[inline(never)]
     pub fn collect(&mut self, now: Cycle) {
         while let Some((_, count)) = self.under_way.pop_if(|(at, _)| *at <= now) {
             self.credits += u32::from(count);
         }
-        debug_assert!(self.credits <= self.window, "a sender has {} credits for {} places", self.credits, self.window);
+        debug_assert!(self.credits <= self.window, "a sender has {} credits for {} slots", self.credits, self.window);
         self.next = self.under_way.front().map_or(Cycle::NEVER, |(at, _)| *at);
     }
 }
 
-/// The receiving end of a link: the places of its queue that became free and are not returned yet.
+/// The receiving end of a link, with the slots of its queue that are free and not yet returned.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub struct CreditReceiver {
     link: LinkId,
@@ -98,12 +98,12 @@ pub struct CreditReceiver {
 }
 
 impl CreditReceiver {
-    /// The receiver of queue number `queue` with `places` places, which returns credits over `link`.
+    /// Returns the receiver of queue number `queue` with `places` slots, which returns credits over `link`.
     pub fn new(link: LinkId, queue: u16, places: u32) -> Self {
-        Self { link, queue, freed: 0, batch: (places / BATCHES).clamp(1, u32::from(u16::MAX)) as u16 }
+        Self { link, queue, freed: 0, batch: (places / BATCHES_PER_QUEUE).clamp(1, u32::from(u16::MAX)) as u16 }
     }
 
-    /// A place became free at cycle `now`; returns the batch if that completes it.
+    /// Records a slot that became free at cycle `now`, and returns the batch if this slot completes it.
     #[inline]
     pub fn release(&mut self, now: Cycle, out: &mut Outbox) {
         self.freed += 1;
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_a_thirty_second_of_the_places_is_withheld_and_none_is_lost() {
+    fn at_most_a_thirty_second_of_the_slots_is_withheld_and_none_is_lost() {
         let clock = ClockDomain { period: 1 };
         let route = Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) };
         for places in [1, 2, 31, 63, 64, 100, 512, 5000, 1 << 22] {
@@ -149,17 +149,17 @@ mod tests {
             for freed in 1..=4 * places.min(100_000) {
                 receiver.release(Cycle(u64::from(freed)), &mut out);
                 for sent in out.batch(0).drain(..) {
-                    let Payload::Credit(Credit { queue, count }) = sent.payload else { panic!("{sent:?} is no credit") };
+                    let Payload::Credit(Credit { queue, count }) = sent.payload else { panic!("{sent:?} is not a credit") };
                     assert_eq!((sent.link, queue), (LinkId(7), 3));
                     returned += u32::from(count);
                 }
-                assert!(returned <= freed && freed - returned < (places / 32).max(1), "{returned} of {freed}, {places} places");
+                assert!(returned <= freed && freed - returned < (places / 32).max(1), "{returned} of {freed}, {places} slots");
             }
         }
     }
 
     #[test]
-    #[should_panic(expected = "3 credits for 2 places")]
+    #[should_panic(expected = "3 credits for 2 slots")]
     fn credits_beyond_the_window_are_an_error() {
         let mut sender = CreditSender::new(2);
         sender.deliver(Cycle(1), 1);

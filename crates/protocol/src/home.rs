@@ -1,46 +1,46 @@
 //! The memory map of a system: the GPU whose memory holds an address.
 //!
-//! In: an address. Out: its *home*, or that it is not known yet. Each GPU has a [`Homes`] of its own, which differ in who is asking.
+//! Input: an address. Output: its *home* GPU, or unknown. Each GPU has a private [`Homes`]; they differ in the requesting GPU.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use warpshard_base::{Addr, GpuId, SliceId};
 
-/// How addresses are given to GPUs.
+/// The rule that assigns addresses to GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HomeRule {
-    /// Each allocation lies on a GPU: those in `ranges`, ascending and without overlap, on the GPU beside them; all others on the GPU of the
-    /// application that has the address.
+    /// Each allocation lies on one GPU. `ranges` lists allocations and their GPUs, ascending and without overlap; any other address lies on
+    /// the GPU of the application that owns it.
     Local {
-        /// Allocations, by their addresses.
+        /// Address ranges of allocations, with their GPUs.
         ranges: Arc<[(Range<u64>, GpuId)]>,
         /// The GPU of each application.
         applications: Arc<[GpuId]>,
     },
-    /// Pages go to the GPUs in turn.
+    /// Pages are assigned to the GPUs in turn.
     Interleaved,
     /// A page belongs to the GPU that accesses it first.
     FirstTouch,
 }
 
-/// The memory map as one of the GPUs uses it.
+/// The memory map from the view of one GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Homes {
-    /// The GPU that asks.
+    /// The GPU that uses this map.
     pub own: GpuId,
-    /// GPUs of the system.
+    /// The number of GPUs in the system.
     pub gpus: u32,
-    /// Pages have `1 << page_bit` bytes.
+    /// The lowest address bit of the page number: a page has `1 << page_bit` bytes.
     pub page_bit: u32,
-    /// How addresses are given to GPUs.
+    /// The rule that assigns addresses to GPUs.
     pub rule: HomeRule,
-    /// The first output of the request network that leads to the hub, and how many do.
+    /// The first output of the request network that leads to the hub, and the number of such outputs.
     pub hub: (u16, u16),
 }
 
 impl Homes {
-    /// The home of an address; `None` where a table of pages decides and is not known here.
+    /// Returns the home of an address; `None` if the page table decides it ([`HomeRule::FirstTouch`]).
     #[inline]
     pub fn home(&self, addr: Addr) -> Option<GpuId> {
         match &self.rule {
@@ -55,19 +55,21 @@ impl Homes {
         }
     }
 
-    /// The number of an address's page.
+    /// Returns the page number of an address.
     #[inline]
     pub fn page(&self, addr: Addr) -> u64 {
         addr.0 >> self.page_bit
     }
 
-    /// The GPU whose turn an address's page is: its home where pages are interleaved, the keeper of its entry in the table of pages.
+    /// Returns the GPU that an address's page is assigned to by taking turns: its home if pages are interleaved, otherwise the GPU with its
+    /// entry of the page table.
     #[inline]
     pub fn in_turn(&self, addr: Addr) -> GpuId {
         GpuId((self.page(addr) % u64::from(self.gpus)) as u8)
     }
 
-    /// The output of the request network that leads to the hub, for an address of another GPU: lines take turns.
+    /// Returns the output of the request network that leads to the hub, for an address on another GPU. Consecutive lines use the outputs in
+    /// turn.
     #[inline]
     pub fn port(&self, addr: Addr) -> SliceId {
         let (first, count) = self.hub;
@@ -76,13 +78,14 @@ impl Homes {
 }
 
 impl HomeRule {
-    /// Bits of the address that are the same for all pages of `1 << page_bit` bytes of one of `gpus` GPUs, as (lowest bit, how many).
+    /// Returns the run of address bits that are equal in all pages of `1 << page_bit` bytes of one of `gpus` GPUs, as (lowest bit, number
+    /// of bits).
     pub fn constant_bits(&self, page_bit: u32, gpus: u32) -> (u8, u8) {
         if *self == Self::Interleaved { (page_bit as u8, gpus.trailing_zeros() as u8) } else { (0, 0) }
     }
 }
 
-/// One of `count` ways for a line, so that neighbouring lines take different ones.
+/// Selects one of `count` outputs for a line, so that neighbouring lines use different ones.
 #[inline]
 pub(crate) fn spread(addr: Addr, count: u16) -> u16 {
     let line = addr.0 >> 7;
@@ -90,7 +93,7 @@ pub(crate) fn spread(addr: Addr, count: u16) -> u16 {
 }
 
 impl Homes {
-    /// One of `count` equal links for an address: neighbouring lines take different ones.
+    /// Selects one of `count` equal links for an address; neighbouring lines use different ones.
     #[inline]
     pub fn way(addr: Addr, count: u16) -> u16 {
         if count == 1 { 0 } else { spread(addr, count) }
@@ -106,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn allocations_lie_where_they_are_and_the_rest_with_its_application() {
+    fn an_address_without_an_allocation_has_the_gpu_of_its_application() {
         let ranges = [(0x1000..0x3000, GpuId(3)), (0x8000..0x9000, GpuId(1))];
         let homes = homes(HomeRule::Local { ranges: ranges.into(), applications: [GpuId(2)].into() });
         let home = |addr| homes.home(Addr(addr)).unwrap().0;
@@ -114,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_go_to_gpus_in_turn() {
+    fn pages_are_assigned_to_gpus_in_turn() {
         let homes = homes(HomeRule::Interleaved);
         let home = |addr| homes.home(Addr(addr)).unwrap().0;
         assert_eq!([0, 0xfff, 0x1000, 0x3000, 0x4000].map(home), [0, 0, 1, 3, 0]);

@@ -1,7 +1,7 @@
-//! What units of a chip exchange: memory requests and replies, CTA launches and completions, credits, events.
+//! Messages between the units of a chip: memory requests and replies, CTA launches and completions, credits and events.
 //!
-//! Payloads are plain data without pointers, so that units can live on other threads today and in other processes later.
-//! A payload is at most 24 bytes, so that with its arrival and its link it fills half a cache line.
+//! Payloads are plain data without pointers, so that units can run on other threads or in other processes. A payload has at most 24 bytes;
+//! with its arrival and its link it fills half a cache line.
 #![forbid(unsafe_code)]
 
 mod credit;
@@ -15,57 +15,58 @@ mod progress;
 pub use credit::{Credit, CreditReceiver, CreditSender};
 pub use home::{HomeRule, Homes};
 pub use local::LocalMap;
-pub use map::{AddressMap, Location, NearSlices, PartitionHash, ipoly};
+pub use map::{AddressMap, Location, PartitionHash, SliceLookup, ipoly};
 pub use part::PacketPart;
-pub use path::{COPY_PORT, OWN_PAGE, PAGE_PORT, Path, SIGNAL_PORT};
-pub use progress::{CtaGone, CtaProgress, EndedCtas, SmProgress};
+pub use path::{COPY_PORT, OWN_PAGE_TOKEN, PAGE_PORT, Path, SIGNAL_PORT};
+pub use progress::{CtaProgress, DepartedCta, EndedCtas, SmProgress};
 
-use warpshard_base::{Addr, AppId, CpuId, CtaIndex, GpuId, KernelIndex, MOST_KERNELS, PortId, SectorMask, SliceId, SmId};
+use warpshard_base::{Addr, AppId, CpuId, CtaIndex, GpuId, KernelIndex, MAX_KERNELS, PortId, SectorMask, SliceId, SmId};
 use warpshard_engine::Sent;
 
-/// Whatever travels on a link of the machine.
+/// The payload of a message on a link of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum Payload {
-    /// A request of a core to an LLC slice, or a slice's reply; which of the two follows from the link.
+    /// A request of a core to an LLC slice, or the reply of the slice; the link distinguishes the two.
     Mem(MemPacket),
-    /// A receiver has room again.
+    /// A receiver has free slots again.
     Credit(Credit),
     /// The grid scheduler binds a CTA to an SM.
     Launch(CtaLaunch),
     /// An SM started a bound CTA.
     CtaStarted(CtaNotice),
-    /// The first warp of a CTA executed `griddepcontrol.launch_dependents`, where the launch after it waits for that ([`CtaLaunch::triggers`]).
+    /// The first warp of a CTA executed `griddepcontrol.launch_dependents`, and the launch after it waits for this event
+    /// ([`CtaLaunch::triggers`]).
     CtaTriggered(CtaNotice),
-    /// The launch before this programmatically dependent one has ended, and its stores are performed: warps that wait for that may continue.
+    /// The launch before this programmatically dependent one has ended, and its stores are performed: warps that wait for it may continue.
     DependencyMet(KernelIndex),
-    /// An SM finished a CTA: all its warps exited, and its stores are acknowledged or follow [`Payload::StoresLeft`].
+    /// An SM finished a CTA: all its warps exited, and its stores are acknowledged or [`Payload::StoresPending`] covers them.
     CtaDone(CtaNotice),
-    /// A CTA ends on an SM whose stores were all acknowledged, and stores of its own are not.
-    StoresLeft(SmId),
-    /// All stores of an SM that sent [`Payload::StoresLeft`] are acknowledged.
-    StoresAnswered(SmId),
-    /// A warp of a CTA that leaves its SM, or comes back to one.
+    /// A CTA ends with unacknowledged stores on an SM that had none before.
+    StoresPending(SmId),
+    /// All stores of an SM that sent [`Payload::StoresPending`] are acknowledged.
+    StoresAcknowledged(SmId),
+    /// The context of a warp whose CTA is preempted from its SM or returns to an SM.
     Context(WarpContext),
-    /// An SM gives back a CTA that it has not started.
+    /// An SM returns a CTA that it has not started.
     CtaReturned(CtaNotice),
-    /// An SM gives back a CTA that it has started.
+    /// An SM returns a CTA that it has started.
     CtaPreempted(CtaNotice),
-    /// A copy from the host to the device; the LLC may keep its lines.
-    Warm(Warm),
-    /// The grid scheduler starts a copy between GPUs at its hub; the kernel is the copy's.
+    /// A copy from the host to the device; the LLC may cache its lines.
+    HostCopy(HostCopy),
+    /// The grid scheduler starts a copy between GPUs at its hub; the kernel number identifies the copy.
     StartCopy(KernelIndex),
     /// The hub finished a copy.
     CopyDone(KernelIndex),
-    /// A grid scheduler tells another one, through the hubs, that a kernel ended.
+    /// A grid scheduler notifies the grid scheduler of another GPU, through the hubs, that a kernel ended.
     Ended(Signal),
-    /// A message between an SM and the network between the SMs of clusters.
+    /// A message between an SM and the SM-to-SM network of clusters.
     Peer(PeerPacket),
 }
 
 const _: () = assert!(size_of::<Payload>() <= 24);
 const _: () = assert!(size_of::<Sent<Payload>>() <= 32);
 
-/// What a unit of the chip sends through.
+/// The outbox of a unit of the chip.
 pub type Outbox = warpshard_engine::Outbox<Payload, EventKind>;
 
 /// An event that a unit of the chip reported.
@@ -75,201 +76,202 @@ pub type Event = warpshard_engine::Event<EventKind>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 pub enum MemOp {
-    /// Read the sectors.
+    /// A read of the sectors.
     #[default]
     Read,
-    /// Write the sectors; acknowledged.
+    /// A write of the sectors, which is acknowledged.
     Write,
-    /// Read, modify and write at the slice; returns the old value.
+    /// A read-modify-write at the slice, which returns the old value.
     Atomic,
-    /// An atomic whose old value is not used; acknowledged.
+    /// An atomic whose old value is not used; it is acknowledged.
     Reduction,
 }
 
-/// The kernel in packets of CPU cores, which have none.
-pub const NO_KERNEL: KernelIndex = KernelIndex(MOST_KERNELS as u32);
+/// The kernel number in packets of CPU cores, which run no kernels.
+pub const NO_KERNEL: KernelIndex = KernelIndex(MAX_KERNELS as u32);
 
-/// A request from a core to an LLC slice, or the reply to it: the same packet, with the sectors that are returned.
+/// A request from a core to an LLC slice, or the reply to it. A reply is the same packet with the sectors that are returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct MemPacket {
-    /// The line's address, or the sector's for exactly one sector.
+    /// The address of the line, or of the sector if the request is for exactly one sector.
     pub addr: Addr,
-    /// The requester's own identifier of the request; the reply carries it back.
+    /// The identifier that the requester gave the request; the reply carries it, too.
     pub token: u32,
-    /// Of a write: the bytes written within the sector, bit i for byte i, when it is one sector; all ones otherwise:
-    /// a request that writes several sectors covers them whole. Of a read, which needs no mask: the signature of its instruction and warp
-    /// (`warpshard_seam::Identity::signature`), all ones where they are unknown.
+    /// For a write of one sector: the mask of the bytes written, bit i for byte i. For a write of several sectors: all ones, because it
+    /// covers them completely. For a read, which needs no mask: the signature of its instruction and warp
+    /// (`warpshard_seam::Identity::signature`), all ones if they are unknown.
     pub bytes: u32,
-    /// The requester, to which the reply goes.
+    /// The requester, to which the reply is sent.
     pub port: PortId,
-    /// The slice that owns the address, by the [`AddressMap`].
+    /// The slice that owns the address according to the [`AddressMap`].
     pub slice: SliceId,
-    /// The kernel that it belongs to, and the sectors of the line that it is about.
+    /// The kernel of the request and the requested sectors of the line.
     pub part: PacketPart,
     /// The operation.
     pub op: MemOp,
 }
 
 impl MemPacket {
-    /// The kernel that it belongs to, for the statistics per kernel; [`NO_KERNEL`] for CPU cores.
+    /// Returns the kernel of the request, for statistics per kernel; [`NO_KERNEL`] for CPU cores.
     #[inline]
     pub fn kernel(&self) -> KernelIndex {
         self.part.kernel()
     }
 
-    /// The requested sectors of the line; a read of several may be answered by several replies.
+    /// Returns the requested sectors of the line; several replies may serve one read of several sectors.
     #[inline]
     pub fn sectors(&self) -> SectorMask {
         self.part.sectors()
     }
 }
 
-/// A copy from the host that passes through the LLC slices on its way to DRAM.
+/// A copy from the host that passes through the LLC slices to DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct Warm {
-    /// First byte.
+pub struct HostCopy {
+    /// The address of the first byte.
     pub addr: Addr,
     /// Length in bytes.
     pub bytes: u64,
 }
 
-/// Word of a kernel's end, for the grid scheduler of another GPU.
+/// A notification, to the grid scheduler of another GPU, that a kernel ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Signal {
     /// The kernel launch that ended.
     pub kernel: KernelIndex,
-    /// The GPU that waits for it.
+    /// The GPU that waits for the end of the kernel.
     pub to: GpuId,
 }
 
-/// What a CTA of a cluster does to another one, or what becomes of that.
+/// An operation between CTAs of a cluster, or its completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 pub enum PeerOp {
-    /// To the network: the CTA started; `amount` CTAs are its cluster.
+    /// To the network: the CTA started; its cluster has `amount` CTAs.
     #[default]
-    Here,
-    /// To the network: it ended.
-    Gone,
-    /// To the network: all its warps arrived at the barrier of the cluster.
-    Meet,
-    /// From the network: all CTAs of the cluster did.
-    Met,
-    /// To the network: a read or an atomic of `amount` sectors of another CTA's shared memory.
+    CtaStarted,
+    /// To the network: the CTA ended.
+    CtaEnded,
+    /// To the network: all warps of the CTA arrived at the cluster barrier.
+    BarrierArrived,
+    /// From the network: all CTAs of the cluster arrived at the cluster barrier.
+    BarrierOpened,
+    /// To the network: a read or atomic of `amount` sectors of another CTA's shared memory.
     Read,
-    /// To the network: a write of `amount` sectors.
+    /// To the network: a write of `amount` sectors of another CTA's shared memory.
     Write,
-    /// From the network: the access of the sender's own `token` is done.
+    /// From the network: the access with the sender's `token` is complete.
     Done,
-    /// Arrivals at a barrier in another CTA's shared memory, to the network and from it: `amount` arrivals, and `bytes` that are expected or,
-    /// where negative, have come.
+    /// To and from the network: `amount` arrivals at a barrier in another CTA's shared memory, with a change of its transaction count:
+    /// positive `bytes` are expected, negative `bytes` have arrived.
     Arrive,
-    /// The same, with `-bytes` bytes of data on the way to the network.
+    /// To the network: arrivals as in [`PeerOp::Arrive`], with `-bytes` bytes of data in the packet.
     Send,
 }
 
 /// A message between an SM and the network between the SMs of clusters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct PeerPacket {
-    /// The byte of shared memory at which a barrier lies.
+    /// The byte address in shared memory of a barrier.
     pub address: u32,
-    /// As the operation says.
+    /// A count of CTAs, sectors or arrivals; see [`PeerOp`].
     pub amount: u32,
-    /// As the operation says.
+    /// Bytes that a barrier expects, or minus the bytes that arrived; see [`PeerOp::Arrive`].
     pub bytes: i32,
-    /// The sender's name of an access.
+    /// The identifier that the sender gave the access.
     pub token: u16,
-    /// The cluster, by the number that the grid scheduler gave it.
+    /// The number that the grid scheduler gave the cluster.
     pub cluster: u16,
-    /// The SM that sent it.
+    /// The SM that sent the message.
     pub from: SmId,
-    /// The CTA of the cluster that it is for; of a notice the one that sends it.
+    /// The rank in the cluster of the destination CTA; in a notice, of the CTA that sends it.
     pub rank: u8,
-    /// What it is.
+    /// The operation.
     pub op: PeerOp,
 }
 
-/// The number of no cluster.
+/// The cluster number of a CTA without a cluster.
 pub const NO_CLUSTER: u16 = u16::MAX;
 
-/// A CTA bound to an SM; the SM starts it in the first cycle in which its resources are free.
+/// A CTA bound to an SM; the SM starts the CTA in the first cycle in which its resources are free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CtaLaunch {
     /// The kernel launch.
     pub kernel: KernelIndex,
-    /// Which CTA of it.
+    /// The CTA of the kernel.
     pub cta: CtaIndex,
-    /// CTAs of the kernel that the SM may hold at once; `u16::MAX` for as many as fit.
+    /// The maximum number of CTAs of this kernel that are resident on the SM; `u16::MAX` for no limit.
     pub share: u16,
-    /// Whether it goes on from the contexts that were sent before.
+    /// True if the CTA resumes from the contexts that were sent before.
     pub resumes: bool,
-    /// The number of its cluster, which no other one has at the same time; [`NO_CLUSTER`] where it is in none.
+    /// The number of the CTA's cluster, unique at any time; [`NO_CLUSTER`] for a CTA without a cluster.
     pub cluster: u16,
-    /// Its rank in the cluster.
+    /// The rank of the CTA in its cluster.
     pub rank: u8,
-    /// Whether its warps wait at `griddepcontrol.wait`: the launch before it has not ended, or its stores are not performed. Over with
-    /// [`Payload::DependencyMet`].
+    /// True if warps of the CTA wait at `griddepcontrol.wait`: the launch before it has not ended, or its stores are not performed.
+    /// [`Payload::DependencyMet`] ends the wait.
     pub waits: bool,
-    /// Whether the grid scheduler awaits [`Payload::CtaTriggered`] of it.
+    /// True if the grid scheduler expects [`Payload::CtaTriggered`] from this CTA.
     pub triggers: bool,
 }
 
-/// Where a warp of a CTA that is taken away from its SM stands. The contexts of all its warps precede the CTA.
+/// The context of a warp of a preempted CTA. The contexts of all warps of a CTA are sent before the CTA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, warpshard_state::State)]
 pub struct WarpContext {
     /// The kernel launch.
     pub kernel: KernelIndex,
-    /// Which CTA of it.
+    /// The CTA of the kernel.
     pub cta: CtaIndex,
-    /// Which warp of the CTA.
+    /// The index of the warp in the CTA.
     pub warp: u8,
-    /// Whether it waits at the CTA's barrier.
+    /// True if the warp waits at the CTA's barrier.
     pub at_barrier: bool,
-    /// Whether its CTA has written to global memory, or done an atomic there.
+    /// True if the CTA has written to global memory or executed an atomic on it.
     pub wrote: bool,
-    /// Instructions that it has executed.
+    /// Instructions that the warp has executed.
     pub executed: u32,
-    /// Those among the last 32 of them that were squashed and are replayed before it goes on: bit `i` is the one before `i` others.
+    /// Squashed instructions among the last 32 of the warp, which are replayed before it continues: bit `i` is the instruction followed by
+    /// `i` others.
     pub replays: u32,
 }
 
-/// A notice of a CTA from its SM; the CTA started or ended when the message was sent.
+/// A notice from an SM about a CTA that started or ended when the message was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CtaNotice {
     /// The kernel launch.
     pub kernel: KernelIndex,
-    /// Which CTA of it.
+    /// The CTA of the kernel.
     pub cta: CtaIndex,
-    /// Where.
+    /// The SM that sent the notice.
     pub sm: SmId,
 }
 
 /// The power state of an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum PowerState {
-    /// Without power, once its resident CTAs have ended: no leakage, no state.
+    /// Power-gated once the resident CTAs have ended: no leakage, no state.
     Gated,
-    /// With power and state, but issuing nothing.
+    /// Powered, with its state, but issuing no instructions.
     Paused,
-    /// Issuing.
+    /// Powered and issuing instructions.
     Active,
 }
 
-/// How CTAs are taken away from an SM. Those that were bound to it and have not started go back in any case.
+/// The way in which CTAs are preempted. CTAs that are bound to the SM and have not started are returned in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, warpshard_state::State)]
 pub enum Preemption {
-    /// The context of each is saved, and restored where it goes on.
+    /// The context of each CTA is saved, and restored when the CTA resumes.
     Switch,
-    /// Each is dropped and starts again from its beginning; one that has written to global memory is switched.
+    /// Each CTA is dropped and restarts from its beginning; a CTA that has written to global memory is switched instead.
     Flush,
-    /// They end by themselves.
+    /// The CTAs run to their end.
     Drain,
-    /// Each is dropped and starts again from its beginning, whatever it has written: who asks for it knows that its kernel may be executed
+    /// Each CTA is dropped and restarts from its beginning, even if it has written. The caller guarantees that the kernel may be executed
     /// twice.
     Drop,
 }
 
-/// Something that ends a run, a phase or a sample. It takes effect about one lookahead after it was reported.
+/// An event that ends a run, a phase or a sample. It takes effect about one lookahead after the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
 pub enum EventKind {
     /// All kernels ended.
@@ -278,18 +280,18 @@ pub enum EventKind {
     KernelStarted(KernelIndex),
     /// The last CTA of a kernel ended.
     KernelEnded(KernelIndex),
-    /// The CTAs of a kernel may be bound to SMs from now on.
+    /// The CTAs of a kernel may be bound to SMs from this point on.
     KernelReady(KernelIndex),
     /// The last CTA of a kernel was bound to an SM.
     KernelDispatched(KernelIndex),
-    /// An application ended, once more where it is started again.
+    /// An application ended; reported again if the application is restarted.
     ApplicationEnded(AppId),
     /// A CTA ended on an SM.
     CtaEnded(SmId, KernelIndex),
-    /// A paused SM has nothing in flight any more.
+    /// A paused SM has nothing in flight.
     SmQuiet(SmId),
     /// A CPU core retired the instructions of its warm-up.
     CoreWarm(CpuId),
-    /// A CPU core retired the instructions that are measured; it keeps running.
+    /// A CPU core retired the measured instructions; it continues to run.
     CoreMeasured(CpuId),
 }

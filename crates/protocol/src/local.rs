@@ -1,6 +1,6 @@
-//! The address map as the partitions of a chip use it: the fields of [`AddressMap`], precomputed as shifts and masks.
+//! The address map as used by the partitions of a chip: the fields of [`AddressMap`], precomputed as shifts and masks.
 //!
-//! In: an address of the partition. Out: the address within its slice, its bank and its row. Invariant: equal to
+//! Input: an address of the partition. Output: the address within its slice, its bank and its row. Invariant: the results equal
 //! [`AddressMap::within_slice`] and [`AddressMap::locate`] for every address.
 
 use warpshard_base::Addr;
@@ -10,12 +10,12 @@ use super::AddressMap;
 /// A run of adjacent bits that moves to another position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Run {
-    /// Positions that the bits are rotated to the right by, before the mask.
+    /// The number of positions by which the bits are rotated right before the mask is applied.
     by: u32,
     mask: u64,
 }
 
-/// A field of an address: runs that do not overlap. Most fields have one to three, which are taken without a loop.
+/// A field of an address: runs that do not overlap. Most fields have one to three runs, which are gathered without a loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Field {
     first: [Run; 3],
@@ -23,7 +23,7 @@ struct Field {
 }
 
 impl Field {
-    /// Bit `to` of the result comes from bit `from`, for each pair of `bits`; as few runs as possible.
+    /// Returns the field whose bit `to` comes from bit `from` of the address, for each pair in `bits`, with as few runs as possible.
     fn new(bits: impl Iterator<Item = (u32, u32)>) -> Self {
         let mut runs: Vec<Run> = Vec::new();
         for (to, from) in bits {
@@ -47,27 +47,27 @@ impl Field {
     }
 }
 
-/// The bit of [`LocalMap::place`] at which the bank begins, above the row.
-const BANK: u32 = 32;
+/// The lowest bit of the bank in [`LocalMap::location`]; the row is below.
+const BANK_SHIFT: u32 = 32;
 
-/// An address map, prepared for addresses that are known to lie in one of its partitions.
+/// An address map, precomputed for addresses that belong to one of its partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalMap {
-    /// The bit at which the number of the partition is divided out, and the divisor, where shifts do not do it.
+    /// The lowest bit of the partition number and the divisor, if the number of partitions is not a power of two.
     divided: Option<(u32, u64)>,
-    /// What the address loses before that: bits that are the same for all of the GPU's memory.
+    /// The run of bits that is removed before the division: they are equal in all of the GPU's memory.
     constant_bits: (u8, u8),
     within: Field,
-    /// Row and bank.
-    place: Field,
+    /// The field of row and bank.
+    location: Field,
 }
 
 impl LocalMap {
-    /// Precomputes `map`.
+    /// Precomputes the shifts and masks of `map`.
     pub fn new(map: &AddressMap) -> Self {
         let partitions = map.partitions;
         let divided = (!partitions.is_power_of_two()).then_some((map.interleave_bit, u64::from(partitions)));
-        // Bits of the address without the partition's, as bits of the value that fields are taken from.
+        // Bits of the address without the partition bits, as bits of the value from which the fields are taken.
         let (lowest, constant) = if divided.is_some() { (0, 0) } else { map.constant_bits };
         let (lowest, constant) = (u32::from(lowest), u32::from(constant));
         let of_partition = if divided.is_some() { 0 } else { partitions.trailing_zeros() };
@@ -84,16 +84,21 @@ impl LocalMap {
         let within = (0..64 - removed).filter(|bit| !slice_bits.contains(bit)).map(source);
         let (row, bank) = (under(map.row_mask), under(map.bank_mask));
         assert!(
-            row.len() <= BANK as usize && bank.len() <= BANK as usize,
+            row.len() <= BANK_SHIFT as usize && bank.len() <= BANK_SHIFT as usize,
             "an address map of {} row and {} bank bits",
             row.len(),
             bank.len()
         );
         let constant_bits = if divided.is_some() { map.constant_bits } else { (0, 0) };
-        Self { divided, constant_bits, within: Field::new((0..).zip(within)), place: Field::new((0..).zip(row).chain((BANK..).zip(bank))) }
+        Self {
+            divided,
+            constant_bits,
+            within: Field::new((0..).zip(within)),
+            location: Field::new((0..).zip(row).chain((BANK_SHIFT..).zip(bank))),
+        }
     }
 
-    /// Whether it only moves bits.
+    /// Returns true if the map only moves bits, without a division.
     pub fn shifts(&self) -> bool {
         self.divided.is_none() && self.constant_bits.1 == 0
     }
@@ -112,17 +117,17 @@ impl LocalMap {
         }
     }
 
-    /// As [`AddressMap::within_slice`].
+    /// Returns the address within its slice, as [`AddressMap::within_slice`] does.
     #[inline]
     pub fn within_slice(&self, addr: Addr) -> u64 {
         self.within.of(self.undivided(addr))
     }
 
-    /// Bank and row, as in [`AddressMap::locate`].
+    /// Returns the bank and row of an address, as [`AddressMap::locate`] does.
     #[inline]
     pub fn bank_and_row(&self, addr: Addr) -> (u32, u32) {
-        let place = self.place.of(self.undivided(addr));
-        ((place >> BANK) as u32, place as u32)
+        let location = self.location.of(self.undivided(addr));
+        ((location >> BANK_SHIFT) as u32, location as u32)
     }
 }
 
@@ -157,9 +162,9 @@ mod tests {
             };
             let local = LocalMap::new(&map);
             for addr in addrs.into_iter().map(Addr) {
-                let place = map.locate(addr);
+                let location = map.locate(addr);
                 prop_assert_eq!(local.within_slice(addr), map.within_slice(addr));
-                prop_assert_eq!(local.bank_and_row(addr), (place.bank, place.row));
+                prop_assert_eq!(local.bank_and_row(addr), (location.bank, location.row));
             }
         }
     }

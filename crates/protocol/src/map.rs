@@ -1,36 +1,35 @@
-//! The address map: an address's LLC slice, and its bank, row and column in the slice's channel.
+//! The address map: the LLC slice of an address, and its bank, row and column in the channel of the slice.
 //!
-//! The mapping follows GPGPU-Sim's `-gpgpu_mem_addr_mapping dramid@N;...`: the partition number is taken out of the address
-//! at one bit (by shifting, or by division when the number of partitions is not a power of two), and what remains is cut
-//! into row, bank and column by masks. The lowest bank bits select the slice of a partition, and the slice number so formed
-//! is hashed with the address bits above it.
+//! The mapping follows GPGPU-Sim's `-gpgpu_mem_addr_mapping dramid@N;...`. The partition number is taken out of the address at one bit, by
+//! shifting, or by division if the number of partitions is not a power of two. Masks cut the remaining bits into row, bank and column. The
+//! lowest bank bits select the slice of a partition, and the resulting slice number is hashed with the address bits above it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use warpshard_base::{Addr, SliceId};
-use warpshard_seam::OwnHash;
+use warpshard_seam::UserHash;
 
 use super::{HomeRule, Homes};
 
-/// How the slice number is hashed with the address bits above it.
+/// The hash of the slice number with the address bits above it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PartitionHash {
-    /// The slice bits as they are.
+    /// No hash: the slice bits of the address.
     #[default]
     Linear,
-    /// Exclusive or with the next bits up.
+    /// Exclusive or with the next higher bits.
     Xor,
-    /// Irreducible-polynomial hashing (Rau, "Pseudo-randomly interleaved memory", ISCA 1991) of the bits above.
+    /// Irreducible-polynomial hashing (Rau, "Pseudo-randomly interleaved memory", ISCA 1991) of the higher bits.
     Ipoly,
-    /// Equal shares for any number of slices: with slices `odd << bits`, a multiplicative hash of the bits above is added to the slice number, by
-    /// exclusive or to its low bits, modulo `odd` to the others. The same as `Ipoly` where `odd` is 1.
+    /// A hash with equal shares for any number of slices. For `odd << bits` slices, a multiplicative hash of the higher bits is added to
+    /// the slice number: by exclusive or to its low bits, modulo `odd` to the other bits. It equals `Ipoly` if `odd` is 1.
     Spread,
-    /// The hash of the calling program, [`AddressMap::own_hash`].
+    /// The user-defined hash [`AddressMap::own_hash`].
     Own,
 }
 
-/// A place in a memory partition.
+/// A location in a memory partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
     /// The slice, counted over the chip.
@@ -43,86 +42,86 @@ pub struct Location {
     pub column: u32,
 }
 
-/// The machine's address mapping, as bit fields. A map with reserved partitions is split into parts: [`AddressMap::of_gpu`],
-/// [`AddressMap::of_cpu`].
+/// The machine's address mapping as bit fields. [`AddressMap::of_gpu`] and [`AddressMap::of_cpu`] split a map with reserved partitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressMap {
-    /// Memory partitions (channels) that addresses are spread over.
+    /// Memory partitions (channels) over which addresses are spread.
     pub partitions: u32,
-    /// Partitions before these, which are reserved for CPU cores; 0 shares all.
+    /// Number of partitions, with the lowest numbers, that are reserved for CPU cores; 0 if all partitions are shared.
     pub reserved: u32,
     /// LLC slices of a partition, a power of two.
     pub slices_per_partition: u32,
-    /// The partition number is taken out of the address at this bit: `1 << interleave_bit` bytes stay together.
+    /// The lowest bit of the partition number in an address: `1 << interleave_bit` consecutive bytes are in one partition.
     pub interleave_bit: u32,
-    /// What remains, as masks over the address without the partition bits: the bits of the row, from low to high.
+    /// The bits of the row, as a mask over the address without the partition bits.
     pub row_mask: u64,
-    /// The bits of the bank. The lowest of them also select the slice of a partition.
+    /// The bits of the bank, in the same form as `row_mask`. The lowest of them also select the slice of a partition.
     pub bank_mask: u64,
-    /// The bits of the column; with the bits inside a burst, the column counts bytes.
+    /// The bits of the column, in the same form as `row_mask`; with the bits inside a burst, the column counts bytes.
     pub column_mask: u64,
-    /// Hashing of the slice number.
+    /// The hash of the slice number.
     pub hash: PartitionHash,
-    /// Bits of an address that are the same for all of the GPU's memory, as (lowest bit, how many), because pages of a system go to its GPUs
-    /// in turn: they select nothing here. (0, 0) for none.
+    /// A run of address bits that are equal in all of the GPU's memory, as (lowest bit, number of bits), because pages of a system are
+    /// assigned to its GPUs in turn. They select no partition. (0, 0) for no bits.
     pub constant_bits: (u8, u8),
-    /// The hash of the calling program, where `hash` asks for it.
-    pub own_hash: Option<OwnHash>,
+    /// The user-defined hash, if `hash` selects it.
+    pub own_hash: Option<UserHash>,
 }
 
-/// A lookup of slices alone that exploits locality: it keeps the last result, and precomputes shifts and masks for the most
-/// common kind of map.
+/// A lookup of slices that exploits locality: it caches the last result, and precomputes shifts and masks for the most common kind of map.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub struct NearSlices {
+pub struct SliceLookup {
     #[state(fixed)]
     map: Box<AddressMap>,
-    /// Addresses that are equal from this bit on have the same slice.
+    /// The lowest address bit that affects the slice: addresses that are equal from this bit up have the same slice.
     shift: u32,
     chunk: u64,
     slice: SliceId,
-    /// The hash that is added to the slice number, for this address and all that are equal from `above` on.
+    /// The hash that is added to the slice number, for all addresses that are equal from `above` up.
     mixed: u16,
     lookup: Lookup,
 }
 
-// Every SM has one.
-const _: () = assert!(size_of::<NearSlices>() <= 80);
+// The type is kept small because every SM has one.
+const _: () = assert!(size_of::<SliceLookup>() <= 80);
 
-/// How the slice of an address is found.
+/// The method that finds the slice of an address.
 #[derive(Clone, Debug, warpshard_state::State)]
 enum Lookup {
-    /// By the map.
+    /// The address map.
     Map,
-    /// By shifts and masks.
+    /// Precomputed shifts and masks.
     Hashed(Hashed),
-    /// By the map, unless another GPU has the address.
-    System(Box<Away>),
+    /// The address map, unless the address lies on another GPU.
+    System(Box<SystemLookup>),
 }
 
-/// The addresses that lie on other GPUs.
+/// A lookup of addresses that may lie on other GPUs.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Away {
+struct SystemLookup {
     #[state(fixed)]
     homes: Homes,
-    /// Pages known to lie here, where a table of pages decides: a place each, by the low bits of its number, and all of them.
+    /// A direct-mapped cache, indexed by the low bits of the page number, of the pages in `known`: pages that the page table placed on this
+    /// GPU.
     near: Box<[u64]>,
     known: BTreeSet<u64>,
 }
 
-/// Places for pages that were looked up last.
-const NEAR_PAGES: usize = 16;
+/// Entries of the cache of pages that were looked up last.
+const CACHED_PAGES: usize = 16;
 
-/// A power of two of partitions with one or two slices each, hashed by a polynomial. Kept small: every SM has one.
+/// Shifts and masks for a power of two of partitions with one or two slices each and a polynomial hash. The type is kept small because
+/// every SM has one.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Hashed {
-    /// The bit at which the number of the partition begins, and its mask.
+    /// The lowest bit of the partition number, and its mask.
     partition: (u8, u16),
-    /// The bit that selects the slice of a partition, and its mask, 0 for one slice.
+    /// The bit that selects the slice of a partition, and its mask, which is 0 if there is one slice.
     slice: (u8, u8),
     slice_bits: u8,
-    /// The first bit that is hashed.
+    /// The lowest bit that is hashed.
     above: u8,
-    /// Bits of the slice's number.
+    /// Bits of the slice number.
     bits: u8,
     /// The number of the first slice.
     first: u16,
@@ -147,7 +146,7 @@ impl Hashed {
         })
     }
 
-    /// The slice number by the bits of the address alone, before hashing.
+    /// Returns the slice number before hashing.
     #[inline]
     fn plain(&self, addr: Addr) -> u64 {
         let partition = addr.0 >> self.partition.0 & u64::from(self.partition.1);
@@ -155,13 +154,14 @@ impl Hashed {
         partition << self.slice_bits | slice
     }
 
-    /// The hash of the bits from `above` on, which is added to the slice number.
+    /// Returns the hash of the bits from `above` up, which is added to the slice number.
     #[inline]
     fn mixed(&self, addr: Addr) -> u16 {
         ipoly(addr.0 >> self.above, 0, u32::from(self.bits)) as u16
     }
 
-    /// As [`NearSlices::bytes_to`], where the bits that select slices are adjacent: each slice has one place in a stretch.
+    /// Returns the same as [`SliceLookup::bytes_to`], if the bits that select slices are adjacent: each slice then has one chunk in a
+    /// stretch.
     fn bytes_to(&self, addr: Addr, slices: Range<u16>) -> Option<u64> {
         let (interleave, _) = self.partition;
         let partition_bits = self.bits - self.slice_bits;
@@ -181,8 +181,8 @@ impl Hashed {
     }
 }
 
-impl NearSlices {
-    /// A lookup that returns the slices of `map`.
+impl SliceLookup {
+    /// Returns a lookup of the slices of `map`.
     pub fn new(map: AddressMap) -> Self {
         let shift = map.slice_bit();
         let slice = map.slice_of(Addr(0));
@@ -190,23 +190,23 @@ impl NearSlices {
         Self { shift, chunk: 0, slice, mixed: 0, lookup: Hashed::new(&map).map_or(Lookup::Map, Lookup::Hashed), map: Box::new(map) }
     }
 
-    /// A lookup that returns outputs towards the hub for addresses of other GPUs.
+    /// Returns a lookup that returns outputs towards the hub for addresses on other GPUs.
     pub fn in_system(map: AddressMap, homes: Homes) -> Self {
-        let near = vec![u64::MAX; if homes.rule == HomeRule::FirstTouch { NEAR_PAGES } else { 0 }].into();
-        let lookup = Lookup::System(Box::new(Away { homes, near, known: BTreeSet::new() }));
-        // No address is in this chunk.
+        let near = vec![u64::MAX; if homes.rule == HomeRule::FirstTouch { CACHED_PAGES } else { 0 }].into();
+        let lookup = Lookup::System(Box::new(SystemLookup { homes, near, known: BTreeSet::new() }));
+        // No address is in this chunk, so the first lookup misses.
         Self { chunk: u64::MAX, lookup, ..Self::new(map) }
     }
 
-    /// A page turned out to lie on this GPU.
-    pub fn learn_own(&mut self, addr: Addr) {
+    /// Records that the page of `addr` lies on this GPU.
+    pub fn add_own_page(&mut self, addr: Addr) {
         self.chunk = u64::MAX;
         if let Lookup::System(away) = &mut self.lookup {
             away.known.insert(away.homes.page(addr));
         }
     }
 
-    /// The slice that owns `addr`.
+    /// Returns the slice that owns `addr`.
     #[inline]
     pub fn slice_of(&mut self, addr: Addr) -> SliceId {
         let chunk = addr.0 >> self.shift;
@@ -216,7 +216,7 @@ impl NearSlices {
         self.slice
     }
 
-    /// The slice of an address in another chunk than the last one.
+    /// Returns the slice of an address outside the chunk of the last lookup.
     fn find_slice(&mut self, addr: Addr, chunk: u64) -> SliceId {
         let before = std::mem::replace(&mut self.chunk, chunk);
         let Lookup::Hashed(hashed) = &self.lookup else { return self.find_in_system(addr) };
@@ -226,7 +226,7 @@ impl NearSlices {
         SliceId((hashed.plain(addr) as u16 ^ self.mixed) + hashed.first)
     }
 
-    /// The slice of an address that may lie on another GPU.
+    /// Returns the slice of an address that may lie on another GPU.
     fn find_in_system(&mut self, addr: Addr) -> SliceId {
         if let Lookup::System(away) = &mut self.lookup
             && !away.is_own(addr)
@@ -236,7 +236,7 @@ impl NearSlices {
         self.map.slice_of(addr)
     }
 
-    /// Bytes from `addr`, which belongs to none of `slices`, to the next address that may belong to one of them; a lower bound.
+    /// Returns a lower bound of the bytes from `addr`, which belongs to none of `slices`, to the next address that belongs to one of them.
     pub fn bytes_to(&self, addr: Addr, slices: Range<u16>) -> u64 {
         let chunk = (1 << self.shift) - (addr.0 & ((1 << self.shift) - 1));
         let hashed = if let Lookup::Hashed(hashed) = &self.lookup { hashed.bytes_to(addr, slices) } else { None };
@@ -244,13 +244,13 @@ impl NearSlices {
     }
 }
 
-impl Away {
+impl SystemLookup {
     fn is_own(&mut self, addr: Addr) -> bool {
         if let Some(home) = self.homes.home(addr) {
             return home == self.homes.own;
         }
         let page = self.homes.page(addr);
-        let place = page as usize % NEAR_PAGES;
+        let place = page as usize % CACHED_PAGES;
         if self.near[place] == page {
             return true;
         }
@@ -262,27 +262,27 @@ impl Away {
     }
 }
 
-/// An address split in two: the partition number before hashing, and the rest.
+/// An address split into the partition number before hashing and the remaining bits.
 struct Split {
     partition: u64,
     rest: u64,
 }
 
 impl AddressMap {
-    /// The lowest bit of an address that selects a slice: addresses that are equal from it on have the same slice. The bank bits
-    /// that do so may lie below those of the partition.
+    /// Returns the lowest address bit that selects a slice: addresses that are equal from this bit up have the same slice. The bank bits
+    /// that select a slice may be below the partition bits.
     #[inline]
     pub fn slice_bit(&self) -> u32 {
         if self.slices_per_partition > 1 { self.interleave_bit.min(self.bank_mask.trailing_zeros()) } else { self.interleave_bit }
     }
 
-    /// The slice that owns `addr`. A few nanoseconds: called once per memory access.
+    /// Returns the slice that owns `addr`. A call takes a few nanoseconds and is made once per memory access.
     #[inline]
     pub fn slice_of(&self, addr: Addr) -> SliceId {
         self.hashed(&self.split(addr))
     }
 
-    /// Slice, bank, row and column of `addr`. Address bits above the row are ignored, as in the reference.
+    /// Returns slice, bank, row and column of `addr`. Address bits above the row are ignored, as in GPGPU-Sim.
     #[inline]
     pub fn locate(&self, addr: Addr) -> Location {
         let split = self.split(addr);
@@ -294,7 +294,7 @@ impl AddressMap {
         }
     }
 
-    /// The address within its slice, without the bits that select partition and slice: consecutive lines of a slice have
+    /// Returns the address within its slice, without the bits that select partition and slice. Consecutive lines of a slice have
     /// consecutive addresses, so that all of its sets are used.
     #[inline]
     pub fn within_slice(&self, addr: Addr) -> u64 {
@@ -309,27 +309,27 @@ impl AddressMap {
         rest
     }
 
-    /// The address within its partition, without the bits that select the partition: adjacent data of a partition has adjacent
-    /// addresses. Together with the partition's number it is unique.
+    /// Returns the address within its partition, without the bits that select the partition. Adjacent data of a partition has adjacent
+    /// addresses, and the address is unique within the partition.
     #[inline]
     pub fn within_partition(&self, addr: Addr) -> u64 {
         self.split(addr).rest
     }
 
-    /// The part of a chip's map that SMs use: all partitions but those reserved.
+    /// Returns the part of a chip's map that SMs use: all partitions except the reserved ones.
     #[must_use]
     pub fn of_gpu(&self) -> Self {
         Self { partitions: self.partitions - self.reserved, ..self.clone() }
     }
 
-    /// The part of a chip's map that CPU cores use: the reserved partitions, or all where none is.
+    /// Returns the part of a chip's map that CPU cores use: the reserved partitions, or all partitions if none is reserved.
     #[must_use]
     pub fn of_cpu(&self) -> Self {
         let partitions = if self.reserved > 0 { self.reserved } else { self.partitions };
         Self { partitions, reserved: 0, ..self.clone() }
     }
 
-    /// The part of a chip's map that contains partition number `partition`.
+    /// Returns the part of a chip's map that contains partition number `partition`.
     #[must_use]
     pub fn of_partition(&self, partition: u32) -> Self {
         if partition < self.reserved { self.of_cpu() } else { self.of_gpu() }
@@ -349,7 +349,7 @@ impl AddressMap {
         Split { partition, rest: quotient << self.interleave_bit | below }
     }
 
-    /// The address without the bits that are the same for all of the GPU's memory.
+    /// Returns the address without the bits that are equal in all of the GPU's memory.
     #[inline]
     pub(super) fn without_constant_bits(&self, addr: Addr) -> Addr {
         match self.constant_bits {
@@ -366,7 +366,7 @@ impl AddressMap {
         let slice = match self.hash {
             PartitionHash::Own => {
                 let slices = u64::from(self.partitions) << slice_bits;
-                self.own_hash.as_ref().map_or(plain, |OwnHash(hash)| hash.slice(plain, above >> slice_bits, slices))
+                self.own_hash.as_ref().map_or(plain, |UserHash(hash)| hash.slice(plain, above >> slice_bits, slices))
             }
             PartitionHash::Linear => plain,
             PartitionHash::Xor => {
@@ -377,8 +377,8 @@ impl AddressMap {
                 ipoly(above >> slice_bits, plain, self.partitions.trailing_zeros() + slice_bits)
             }
             PartitionHash::Ipoly => {
-                // With division, the reference keeps the slice bits among the bits above, hashes into the next power of two
-                // and folds numbers beyond the last slice.
+                // With division, GPGPU-Sim keeps the slice bits among the higher bits, hashes into the next power of two and folds numbers
+                // beyond the last slice.
                 let bits = self.partitions.next_power_of_two().trailing_zeros() + slice_bits;
                 ipoly(above, plain, bits) % u64::from(self.partitions * self.slices_per_partition)
             }
@@ -390,7 +390,8 @@ impl AddressMap {
                 if odd == 1 {
                     ipoly(above, low, bits)
                 } else {
-                    // The golden ratio in 64 bits (Knuth, The Art of Computer Programming, 6.4): the high half depends on all bits of the address.
+                    // The golden ratio in 64 bits (Knuth, The Art of Computer Programming, 6.4): the high half depends on all bits of the
+                    // address.
                     let mixed = above.wrapping_mul(0x9e37_79b9_7f4a_7c15);
                     let turned = ((plain >> bits) + (mixed >> 44)) % odd;
                     (turned << bits) | (low ^ (mixed >> 32)) & ((1 << bits) - 1)
@@ -401,11 +402,11 @@ impl AddressMap {
     }
 }
 
-/// Primitive polynomials by degree, without their leading terms, and how many bits above the index take part.
+/// Primitive polynomials by degree, without their leading terms, and the number of bits above the index that take part in the hash.
 const POLYNOMIALS: [(u64, u32); 11] =
     [(0, 0), (0b1, 4), (0b11, 7), (0b11, 10), (0b11, 13), (0b101, 15), (0b11, 19), (0b11, 22), (0b11101, 25), (0b10001, 28), (0b1001, 31)];
 
-/// What each value of each nibble above the index contributes, by degree.
+/// The contribution of each value of each nibble above the index, by degree.
 static NIBBLES: [[[u16; 16]; 8]; 11] = nibbles();
 
 const fn nibbles() -> [[[u16; 16]; 8]; 11] {
@@ -413,7 +414,7 @@ const fn nibbles() -> [[[u16; 16]; 8]; 11] {
     let mut degree = 1;
     while degree < 11 {
         let (taps, inputs) = POLYNOMIALS[degree];
-        // The remainder of x^degree, x^(degree + 1), ... by the polynomial.
+        // The remainder of x^degree, x^(degree + 1), ... divided by the polynomial.
         let mut remainder = taps;
         let mut bit = 0;
         while bit < inputs as usize {
@@ -435,13 +436,13 @@ const fn nibbles() -> [[[u16; 16]; 8]; 11] {
     tables
 }
 
-/// Mixes `above` into a number `index` of `bits` bits: the remainder of `above * x^bits + index`, seen as a polynomial over
-/// GF(2), by a primitive polynomial of degree `bits` (Rau, ISCA 1991).
+/// Mixes `above` into a number `index` of `bits` bits: the remainder of `above * x^bits + index`, seen as a polynomial over GF(2), by a
+/// primitive polynomial of degree `bits` (Rau, ISCA 1991).
 ///
 /// The low 13, 15 and 19 bits of `above` take part for 16, 32 and 64 banks, as in GPGPU-Sim's `hashing.cc`.
 ///
 /// # Panics
-/// For more than 10 bits.
+/// If `bits` is more than 10.
 #[inline]
 pub fn ipoly(above: u64, index: u64, bits: u32) -> u64 {
     let tables = &NIBBLES[bits as usize];
@@ -457,10 +458,10 @@ pub fn ipoly(above: u64, index: u64, bits: u32) -> u64 {
     index ^ u64::from(mixed)
 }
 
-/// Nibbles that take part in mixing, at least, up to a degree.
+/// Degrees up to 5 use at most four nibbles, degrees up to 7 at most six.
 const _: () = assert!(POLYNOMIALS[5].1 <= 16 && POLYNOMIALS[7].1 <= 24);
 
-/// The bits of `value` under `mask`, moved together. Costs one step per run of ones in the mask.
+/// Returns the bits of `value` under `mask`, moved together. It takes one step per run of ones in the mask.
 #[inline]
 fn gather(value: u64, mut mask: u64) -> u64 {
     let mut result = 0;
@@ -476,7 +477,7 @@ fn gather(value: u64, mut mask: u64) -> u64 {
     result
 }
 
-/// The lowest `count` bits of `value` under `mask`.
+/// Returns the lowest `count` bits of `value` under `mask`.
 #[inline]
 fn lowest(value: u64, mut mask: u64, count: u32) -> u64 {
     let mut result = 0;
@@ -493,7 +494,7 @@ mod tests {
 
     use super::*;
 
-    /// `dramid@8;00000000.00000000.00000000.00000000.0000RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS`, the mapping of SM7_QV100.
+    /// The mapping of SM7_QV100: `dramid@8;00000000.00000000.00000000.00000000.0000RRRR.RRRRRRRR.RBBBCCCB.CCCSSSSS`.
     fn qv100() -> AddressMap {
         AddressMap {
             partitions: 32,
@@ -511,7 +512,7 @@ mod tests {
         AddressMap { partitions: 6, hash, ..qv100() }
     }
 
-    /// Columns of the hash matrices for 16, 32 and 64 banks: what one bit above contributes, as published with the scheme.
+    /// The columns of the hash matrices for 16, 32 and 64 banks, each the contribution of one higher bit, as published with the scheme.
     #[test]
     fn the_hash_equals_the_published_matrices() {
         // Output bit i is the parity of the address bits in row i.
@@ -547,13 +548,13 @@ mod tests {
     }
 
     #[test]
-    fn the_kept_slice_is_the_one_that_the_map_tells() {
+    fn the_cached_slice_equals_the_slice_of_the_map() {
         let low_banks = AddressMap { bank_mask: 0x7020, ..qv100() };
         let one_slice = AddressMap { slices_per_partition: 1, ..qv100() };
         let reserved = AddressMap { reserved: 4, ..qv100() };
         let others = [PartitionHash::Ipoly, PartitionHash::Xor].map(six_by_two);
         for map in others.into_iter().chain([qv100(), low_banks, one_slice, reserved]) {
-            let mut near = NearSlices::new(map.clone());
+            let mut near = SliceLookup::new(map.clone());
             for addr in (0..4096).map(|i| Addr((i * 32) ^ ((i % 5) << 20) ^ ((i % 7) << 33))) {
                 assert_eq!(near.slice_of(addr), map.slice_of(addr), "{addr}");
             }
@@ -561,12 +562,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_passed_over_belongs_to_others() {
+    fn skipped_bytes_belong_to_other_slices() {
         let low_banks = AddressMap { bank_mask: 0x7020, ..qv100() };
         let one_slice = AddressMap { slices_per_partition: 1, ..qv100() };
         let reserved = AddressMap { reserved: 4, ..qv100() };
         for map in [PartitionHash::Ipoly, PartitionHash::Xor].map(six_by_two).into_iter().chain([qv100(), low_banks, one_slice, reserved]) {
-            let near = NearSlices::new(map.clone());
+            let near = SliceLookup::new(map.clone());
             let first = (map.reserved * map.slices_per_partition) as u16;
             for own in [first, first + 2 * map.slices_per_partition as u16] {
                 let slices = own..own + map.slices_per_partition as u16;
@@ -586,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_differ_below_the_slice_bit_have_one_slice_and_others_not_always() {
+    fn addresses_that_differ_only_below_the_slice_bit_share_a_slice() {
         let low_banks = AddressMap { bank_mask: 0x7020, ..qv100() };
         let one_slice = AddressMap { slices_per_partition: 1, ..low_banks.clone() };
         let maps = [qv100(), low_banks, one_slice];
@@ -595,7 +596,7 @@ mod tests {
             let bytes = 1 << map.slice_bit();
             let slice_of = |chunk: u64, byte: u64| map.slice_of(Addr(chunk * bytes + byte));
             assert!((0..4096).all(|chunk| slice_of(chunk, 0) == slice_of(chunk, bytes - 1)));
-            assert_ne!(slice_of(0, 0), slice_of(1, 0), "the chunk is as large as can be");
+            assert_ne!(slice_of(0, 0), slice_of(1, 0), "the chunk has the largest possible size");
         }
     }
 
@@ -620,7 +621,7 @@ mod tests {
     #[test]
     fn fields_are_taken_from_the_bits_that_the_mapping_names() {
         let map = AddressMap { hash: PartitionHash::Linear, ..qv100() };
-        // Partition bits 8 to 12; above them the fields of the string, five bits up.
+        // The partition bits are 8 to 12; above them the fields of the string are five bits higher.
         let addr = 3 << 8 | 1 << 13 | 0b101 << 14 | 0b011 << 17 | 0x123 << 20 | 0x47;
         let location = map.locate(Addr(addr));
         assert_eq!(location.slice, SliceId(3 * 2 + 1));
@@ -631,7 +632,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sixth_bit_above_flips_slices_as_the_polynomial_says() {
+    fn the_sixth_higher_bit_flips_slices_as_in_the_polynomial() {
         let map = qv100();
         assert_eq!(map.slice_of(Addr(0)), SliceId(0));
         assert_eq!(map.slice_of(Addr(1 << 8)), SliceId(2));
@@ -641,7 +642,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_addresses_share_a_place() {
+    fn no_two_addresses_share_a_location() {
         for map in [qv100(), AddressMap { hash: PartitionHash::Xor, ..qv100() }, six_by_two(PartitionHash::Linear)] {
             let count = 1 << 16;
             for base in [0, 0x1f00_0000] {
@@ -652,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_that_are_no_power_of_two_are_divided_out() {
+    fn partition_counts_that_are_not_powers_of_two_use_division() {
         let map = six_by_two(PartitionHash::Linear);
         let partitions: Vec<_> = (0..12).map(|i| map.slice_of(Addr(i * 256)).0 / 2).collect();
         assert_eq!(partitions, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
@@ -671,7 +672,7 @@ mod tests {
                     let same = |i: u64| map.slice_of(Addr(i * 224)) == ipoly.slice_of(Addr(i * 224));
                     assert!((0..20_000).all(same), "{partitions} x {slices_per_partition}");
                 }
-                // Lines of a stretch, and lines a power of two apart: no slice gets twice its share.
+                // The lines of a stretch, and lines a power of two apart, are spread so that no slice gets twice its share.
                 for shift in [8, 12, 16, 20].into_iter().filter(|shift| *shift == 8 || slices >= 16) {
                     let mut counts = vec![0u64; slices as usize];
                     let lines = slices * 256;
@@ -682,13 +683,13 @@ mod tests {
                     );
                 }
                 let within: BTreeSet<_> = (0..1 << 14).map(|i| map.locate(Addr(0x1f00_0000 + i * 32))).collect();
-                assert_eq!(within.len(), 1 << 14, "two addresses share a place");
+                assert_eq!(within.len(), 1 << 14, "two addresses share a location");
             }
         }
     }
 
     #[test]
-    fn a_slice_sees_its_lines_side_by_side() {
+    fn lines_of_a_slice_have_consecutive_addresses() {
         let map = qv100();
         let slice = map.slice_of(Addr(0));
         let mut seen: Vec<_> =

@@ -1,46 +1,47 @@
-//! How a packet finds its way between GPUs.
+//! The route of a packet between GPUs.
 //!
-//! A packet under way between hubs keeps its form. Its slice, which only the GPU that has the address can name, makes room for the path:
-//! the GPU it comes from, the GPU it goes to, the links it has passed, and whether it is a reply.
+//! A packet between hubs keeps its format. Only the GPU that has the address can compute the slice, so the slice field holds the path
+//! instead: the source GPU, the destination GPU, the links passed, and whether the packet is a reply.
 
 use warpshard_base::{GpuId, PortId, SliceId};
 
-/// The requester of a copy engine's packets.
+/// The requester port in packets of a copy engine.
 pub const COPY_PORT: PortId = PortId(u16::MAX);
-/// The requester of signals between grid schedulers.
+/// The requester port in signals between grid schedulers.
 pub const SIGNAL_PORT: PortId = PortId(u16::MAX - 1);
-/// The requester of lookups in the page directory.
+/// The requester port in lookups of the page directory.
 pub const PAGE_PORT: PortId = PortId(u16::MAX - 2);
 
-/// The token of a reply that nobody asked for: it tells an SM that the page of its address lies on the SM's GPU. SMs name no request so.
-pub const OWN_PAGE: u32 = 0b11 << 30 | 1 << 27;
+/// The token of an unsolicited reply, which notifies an SM that the page of its address lies on the SM's GPU. SMs do not use this token for
+/// requests.
+pub const OWN_PAGE_TOKEN: u32 = 0b11 << 30 | 1 << 27;
 
 /// The path of a packet between GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The GPU that it comes from.
+    /// The source GPU.
     pub from: GpuId,
-    /// The GPU that it goes to.
+    /// The destination GPU.
     pub to: GpuId,
-    /// Links that it has passed, the present one not included.
+    /// Links that the packet has passed, without the present one.
     pub hop: u8,
-    /// Whether it is a reply.
+    /// True if the packet is a reply.
     pub reply: bool,
 }
 
 impl Path {
-    /// Most GPUs of a system.
-    pub const MOST_GPUS: u32 = 64;
-    /// Most links of a path.
-    pub const MOST_HOPS: u32 = 8;
+    /// The largest number of GPUs in a system.
+    pub const MAX_GPUS: u32 = 64;
+    /// The largest number of links on a path.
+    pub const MAX_HOPS: u32 = 8;
 
-    /// The path in place of a slice.
+    /// Returns the path encoded as a slice number.
     #[inline]
     pub fn encode(self) -> SliceId {
         SliceId(u16::from(self.from.0) | u16::from(self.to.0) << 6 | u16::from(self.hop) << 12 | u16::from(self.reply) << 15)
     }
 
-    /// Reads it back.
+    /// Decodes a path from a slice number.
     #[inline]
     pub fn decode(slice: SliceId) -> Self {
         let bits = slice.0;
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn encoded_paths_are_decoded() {
         for (from, to, hop, reply) in [(0, 63, 7, true), (63, 0, 0, false), (5, 6, 3, true)] {
             let path = Path { from: GpuId(from), to: GpuId(to), hop, reply };
             assert_eq!(Path::decode(path.encode()), path);

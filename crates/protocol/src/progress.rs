@@ -1,6 +1,6 @@
-//! How far the CTAs of an SM are: what controllers see of them at a cut.
+//! The progress of the CTAs of an SM, as controllers see it at a cut.
 //!
-//! It is gathered at cuts alone, as plain numbers, and only where a controller wants it.
+//! It is gathered at cuts only, as plain numbers, and only if a controller requests it.
 
 use warpshard_base::{CtaIndex, Cycle, KernelIndex};
 
@@ -11,66 +11,68 @@ use super::Preemption;
 pub struct CtaProgress {
     /// The kernel launch.
     pub kernel: KernelIndex,
-    /// Which CTA of it.
+    /// The CTA of the kernel.
     pub cta: CtaIndex,
-    /// Its first register and the registers that it has, where SMs are allocated by ranges; else the first is 0.
+    /// The first register of the CTA and the number of its registers. The first is 0 unless the SM allocates registers by ranges.
     pub registers: (u32, u32),
-    /// Its first byte of shared memory and the bytes that it has, likewise.
+    /// The first byte of shared memory of the CTA and the number of its bytes. The first is 0 unless the SM allocates shared memory by
+    /// ranges.
     pub shared: (u32, u32),
-    /// Its threads, in whole warps.
+    /// The threads of the CTA, in whole warps.
     pub threads: u32,
-    /// When it started on this SM.
+    /// The cycle in which the CTA started on this SM.
     pub started: Cycle,
-    /// Warp instructions that it has executed, on other SMs before included.
+    /// Warp instructions that the CTA has executed, including those on previous SMs.
     pub executed: u64,
-    /// Of these, those executed on this SM since it started there.
+    /// Warp instructions that the CTA has executed since it started on this SM.
     pub executed_here: u64,
-    /// It has written to global memory, or done an atomic there, so that it may not be executed anew; stores of which it is known that they overwrite nothing
-    /// that it has read do not count.
+    /// True if the CTA has written to global memory or executed an atomic on it, so that it must not be executed again. Stores that are
+    /// known not to overwrite data that the CTA has read do not count.
     pub wrote: bool,
-    /// It is being taken away.
+    /// True while the CTA is being preempted.
     pub leaving: bool,
 }
 
-/// A CTA that ended on an SM or was taken away from it.
+/// A CTA that ended on an SM or was preempted from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct CtaGone {
+pub struct DepartedCta {
     /// The kernel launch.
     pub kernel: KernelIndex,
-    /// Which CTA of it.
+    /// The CTA of the kernel.
     pub cta: CtaIndex,
-    /// When it started on this SM.
+    /// The cycle in which the CTA started on this SM.
     pub started: Cycle,
-    /// When it left.
+    /// The cycle in which the CTA ended or was preempted.
     pub left: Cycle,
-    /// Warp instructions that it had executed, on other SMs before included.
+    /// Warp instructions that the CTA had executed, including those on previous SMs.
     pub executed: u64,
-    /// How it was taken away; `None` where it ended by itself.
+    /// The kind of preemption; `None` if the CTA ended by itself.
     pub how: Option<Preemption>,
 }
 
-/// CTAs of a kernel that ended on an SM since the start of the run, as sums. CPI, cycles per warp instruction of a CTA, is in parts of 1024.
+/// Sums over the CTAs of a kernel that ended on an SM since the start of the run. CPI is cycles per warp instruction of a CTA, in units of
+/// 1/1024.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct EndedCtas {
-    /// How many.
+    /// The number of CTAs.
     pub ctas: u64,
-    /// Warp instructions.
+    /// The sum of their warp instructions.
     pub instructions: u64,
-    /// Their squares.
+    /// The sum of the squares of their warp instructions.
     pub squares: u64,
-    /// CPI.
+    /// The sum of their CPI.
     pub cpi: u64,
-    /// Its squares.
+    /// The sum of the squares of their CPI.
     pub cpi_squares: u64,
 }
 
 impl EndedCtas {
-    /// One part of CPI.
-    pub const CPI_PART: f64 = 1024.0;
+    /// Units of CPI per cycle per instruction.
+    pub const CPI_UNITS: f64 = 1024.0;
 
-    /// A CTA ended: its instructions, and those and the cycles of its stay on this SM.
+    /// Adds a CTA that ended, with its instructions in total and its instructions and cycles on this SM.
     pub fn note(&mut self, instructions: u64, here: u64, cycles: u64) {
-        let cpi = (cycles * Self::CPI_PART as u64).checked_div(here).unwrap_or(0);
+        let cpi = (cycles * Self::CPI_UNITS as u64).checked_div(here).unwrap_or(0);
         self.ctas += 1;
         self.instructions += instructions;
         self.squares = self.squares.saturating_add(instructions.saturating_mul(instructions));
@@ -78,7 +80,7 @@ impl EndedCtas {
         self.cpi_squares = self.cpi_squares.saturating_add(cpi.saturating_mul(cpi));
     }
 
-    /// Adds those of another SM.
+    /// Adds the sums of another SM.
     pub fn add(&mut self, other: &Self) {
         self.ctas += other.ctas;
         self.instructions += other.instructions;
@@ -87,14 +89,14 @@ impl EndedCtas {
         self.cpi_squares = self.cpi_squares.saturating_add(other.cpi_squares);
     }
 
-    /// Mean warp instructions of a CTA, and their standard deviation; `None` before the first ended.
+    /// Returns the mean number of warp instructions of a CTA and its standard deviation; `None` before the first CTA ended.
     pub fn instructions(&self) -> Option<(f64, f64)> {
         moments(self.ctas, self.instructions, self.squares)
     }
 
-    /// Mean CPI of a CTA, and its standard deviation, in cycles per warp instruction; `None` before the first ended.
+    /// Returns the mean CPI of a CTA and its standard deviation, in cycles per warp instruction; `None` before the first CTA ended.
     pub fn cpi(&self) -> Option<(f64, f64)> {
-        moments(self.ctas, self.cpi, self.cpi_squares).map(|(mean, deviation)| (mean / Self::CPI_PART, deviation / Self::CPI_PART))
+        moments(self.ctas, self.cpi, self.cpi_squares).map(|(mean, deviation)| (mean / Self::CPI_UNITS, deviation / Self::CPI_UNITS))
     }
 }
 
@@ -104,19 +106,19 @@ fn moments(count: u64, sum: u64, squares: u64) -> Option<(f64, f64)> {
     Some((mean, (squares as f64 / count - mean * mean).max(0.0).sqrt()))
 }
 
-/// What is seen of the CTAs of an SM at a cut.
+/// The progress of the CTAs of an SM at a cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SmProgress {
     /// Resident CTAs, by their slots.
     pub resident: Vec<CtaProgress>,
-    /// The last CTAs that left, in order; some tens of them.
-    pub gone: Vec<CtaGone>,
-    /// CTAs that ended, by kernel launch; launches of which none did are left out.
+    /// The CTAs that left the SM last, in order; at most some tens of CTAs.
+    pub gone: Vec<DepartedCta>,
+    /// CTAs that ended, by kernel launch; launches without such CTAs are left out.
     pub ended: Vec<(KernelIndex, EndedCtas)>,
 }
 
 impl SmProgress {
-    /// Writes it as numbers.
+    /// Appends the progress as numbers.
     pub fn encode(&self, values: &mut Vec<u64>) {
         values.extend([self.resident.len() as u64, self.gone.len() as u64, self.ended.len() as u64]);
         for cta in &self.resident {
@@ -132,7 +134,7 @@ impl SmProgress {
         }
     }
 
-    /// Reads it back; `None` where the numbers are not those of an SM.
+    /// Decodes the progress of an SM; `None` if the numbers are invalid.
     pub fn decode(values: &[u64]) -> Option<Self> {
         let (&[resident, gone, ended], mut rest) = values.split_first_chunk::<3>()?;
         let mut progress = Self::default();
@@ -156,7 +158,7 @@ impl SmProgress {
         for _ in 0..gone {
             let (&[kernel, cta, started, left, executed, how], next) = rest.split_first_chunk()?;
             let techniques = [Preemption::Switch, Preemption::Flush, Preemption::Drain, Preemption::Drop];
-            progress.gone.push(CtaGone {
+            progress.gone.push(DepartedCta {
                 kernel: KernelIndex(kernel as u32),
                 cta: CtaIndex(cta as u32),
                 started: Cycle(started),
@@ -188,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn encoded_progress_is_decoded() {
         let (kernel, cta) = (KernelIndex(3), CtaIndex(70_000));
         let resident = CtaProgress {
             kernel,
@@ -202,7 +204,7 @@ mod tests {
             wrote: true,
             leaving: false,
         };
-        let gone = |how| CtaGone { kernel, cta, started: Cycle(5), left: Cycle(50), executed: 9, how };
+        let gone = |how| DepartedCta { kernel, cta, started: Cycle(5), left: Cycle(50), executed: 9, how };
         let mut ended = EndedCtas::default();
         ended.note(100, 100, 400);
         let all = SmProgress {
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn means_and_deviations_are_those_of_the_ended_ctas() {
+    fn means_and_deviations_cover_all_ended_ctas() {
         let mut ended = EndedCtas::default();
         assert_eq!((ended.instructions(), ended.cpi()), (None, None));
         // Two CTAs of 100 and 300 instructions, with 4 and 8 cycles per instruction.

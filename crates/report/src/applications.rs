@@ -1,7 +1,7 @@
-//! Several applications on one GPU: how fast each was beside the others.
+//! Metrics of several applications that share one GPU.
 //!
-//! Progress counts instead of time, so that an application that was cut off is compared fairly: an application's *normalised progress* is
-//! its warp instructions per cycle while it shares the GPU, divided by those when it runs alone.
+//! The metrics use progress instead of time, so that an application that was cut off is compared fairly: an application's *normalised
+//! progress* is its warp instructions per cycle while it shares the GPU, divided by its warp instructions per cycle when it runs alone.
 //!
 //! - STP (system throughput): the sum of the normalised progresses; n applications reach at most n.
 //! - ANTT (average normalised turnaround time): the mean of their reciprocals; 1 at best.
@@ -17,35 +17,35 @@ use super::facts::RunFacts;
 use super::metrics::ratio;
 use super::text::{self, Align, Style, Table, UNKNOWN, count, known};
 
-/// Cycles from an application's first launch to the end of its first execution, or to the end of the run.
+/// Returns the cycles from an application's first launch to the end of its first execution, or to the end of the run.
 fn cycles(app: &ApplicationStats, outcome: &Outcome) -> u64 {
     app.ended.unwrap_or(outcome.cycles).saturating_sub(app.launched.unwrap_or(outcome.cycles))
 }
 
-/// Thread instructions per core cycle of the first execution.
+/// Returns the thread instructions per core cycle of the first execution.
 fn ipc(app: &ApplicationStats, outcome: &Outcome) -> Option<f64> {
     ratio(app.thread_instructions, cycles(app, outcome))
 }
 
-/// The normalised progress of an application whose run alone is known.
+/// Returns the normalised progress of an application, or `None` without a run of the application alone.
 pub fn progress(app: &ApplicationStats, outcome: &Outcome) -> Option<f64> {
     let alone = app.alone.filter(|alone| alone.warp_instructions > 0)?;
     Some(ratio(app.warp_instructions, cycles(app, outcome))? / (alone.warp_instructions as f64 / alone.cycles as f64))
 }
 
-/// Figures of a run of several applications.
+/// Metrics of a run of several applications.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shared {
     /// System throughput.
     pub stp: f64,
-    /// Average normalised turnaround time; `None` where an application made no progress.
+    /// Average normalised turnaround time; `None` if an application made no progress.
     pub antt: Option<f64>,
     /// The least normalised progress over the greatest.
     pub fairness: f64,
 }
 
 impl Shared {
-    /// The figures of a run; `None` where the run of an application alone is not known.
+    /// Returns the metrics of a run; `None` without a run of each application alone.
     pub fn of(outcome: &Outcome) -> Option<Self> {
         let all: Vec<f64> = outcome.applications.iter().map(|app| progress(app, outcome)).collect::<Option<_>>()?;
         let (least, most) = (all.iter().copied().fold(f64::INFINITY, f64::min), all.iter().copied().fold(0.0, f64::max));
@@ -54,7 +54,7 @@ impl Shared {
     }
 }
 
-/// The table `applications` of `stats.json`, and its figures.
+/// Returns the table `applications` of `stats.json` with the metrics.
 pub(super) fn json(facts: &RunFacts, outcome: &Outcome) -> Value {
     let joules = facts.energy.as_ref().map(|model| model.by_application(outcome)).unwrap_or_default();
     let one = |(number, app): (usize, &ApplicationStats)| {
@@ -86,7 +86,7 @@ pub(super) fn json(facts: &RunFacts, outcome: &Outcome) -> Value {
     })
 }
 
-/// The rows of the report, and a line with the figures.
+/// Returns the rows of the report, and a line with the metrics.
 pub(super) fn rows(facts: &RunFacts, outcome: &Outcome, style: Style) -> Option<(String, String)> {
     if outcome.applications.is_empty() {
         return None;
@@ -108,7 +108,7 @@ pub(super) fn rows(facts: &RunFacts, outcome: &Outcome, style: Style) -> Option<
         ]);
     }
     let figures = Shared::of(outcome).map_or_else(
-        || "cycles, instructions and IPC are those of the first execution; --alone compares with runs alone".to_owned(),
+        || "cycles, instructions and IPC are of the first execution; --alone compares with runs alone".to_owned(),
         |shared| {
             format!("STP {:.3}, ANTT {}, fairness {:.3}", shared.stp, known(shared.antt, |antt| format!("{antt:.3}")), shared.fairness)
         },
@@ -130,7 +130,7 @@ pub(super) fn rows(facts: &RunFacts, outcome: &Outcome, style: Style) -> Option<
 mod tests {
     use super::super::sample;
     use super::*;
-    use warpshard_stats::Alone;
+    use warpshard_stats::StandaloneResult;
 
     fn app(warp_instructions: u64, ended: Option<u64>, alone: (u64, u64)) -> ApplicationStats {
         ApplicationStats {
@@ -142,13 +142,14 @@ mod tests {
             warp_instructions,
             thread_instructions: 32 * warp_instructions,
             later_warp_instructions: 7,
-            alone: Some(Alone { cycles: alone.0, warp_instructions: alone.1 }),
+            alone: Some(StandaloneResult { cycles: alone.0, warp_instructions: alone.1 }),
         }
     }
 
     #[test]
-    fn figures_of_two_applications_are_those_computed_by_hand() {
-        // The first needs 1000 cycles beside the second and 500 alone; the second is cut off after half of its instructions.
+    fn metrics_of_two_applications_equal_those_computed_by_hand() {
+        // The first application needs 1000 cycles when it shares the GPU and 500 alone; the second is cut off after half of its
+        // instructions.
         let applications = vec![app(100, Some(1000), (500, 100)), app(200, None, (800, 400))];
         let outcome = Outcome { applications, cycles: 1000, ..sample::outcome() };
         let shared = Shared::of(&outcome).unwrap();

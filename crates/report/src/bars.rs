@@ -1,5 +1,4 @@
-//! Grouped bars: a group per kernel and a bar per scheme. Fills differ in brightness, so that they can be distinguished in
-//! print.
+//! Grouped bar charts: a group per kernel and a bar per scheme. Fills differ in brightness, so that they can be distinguished in print.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -7,21 +6,21 @@ use plotters::prelude::*;
 use super::picture::{Picture, PictureError};
 use super::ticks::Labels;
 
-/// The bars of one name on the x axis.
+/// The bars at one label of the x axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// Its label.
+    /// The label of the group on the x axis.
     pub name: String,
-    /// A value per series.
+    /// One value per series.
     pub values: Vec<f64>,
 }
 
 /// A bar chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
-    /// Title.
+    /// Title of the chart.
     pub title: String,
-    /// What the y axis shows, with its unit.
+    /// Label of the y axis, with the unit.
     pub y: String,
     /// Names for the legend, one per bar of a group.
     pub series: Vec<String>,
@@ -31,14 +30,14 @@ pub struct Bars {
     pub line: Option<f64>,
 }
 
-/// Fills from dark to light; their brightness differs by a fifth of the range at least.
+/// Fills from dark to light; the brightness of two fills differs by at least a fifth of the range.
 const FILLS: [RGBColor; 4] = [RGBColor(0, 60, 110), RGBColor(213, 94, 0), RGBColor(235, 180, 80), RGBColor(245, 245, 245)];
 /// Maximum number of labels of the y axis.
 const LABELS: usize = 6;
 /// Approximate height of a line of the legend, as a fraction of the height of the chart.
-const LEGEND_ROW: f64 = 0.04;
-/// The fraction of the width of a group that its bars take.
-const FILLED: f64 = 0.8;
+const LEGEND_LINE_HEIGHT: f64 = 0.04;
+/// Fraction of a group's width that its bars fill.
+const BAR_SHARE: f64 = 0.8;
 
 impl Picture for Bars {
     fn title(&self) -> &str {
@@ -50,19 +49,19 @@ impl Picture for Bars {
         let room = if high > low { (high - low) * 0.15 } else { 1.0 };
         let bottom = if low < self.foot() { low - room } else { low };
         // The legend is above all bars.
-        let legend = LEGEND_ROW * (self.series.len() + 1) as f64;
+        let legend = LEGEND_LINE_HEIGHT * (self.series.len() + 1) as f64;
         let top = high + room.max((high - bottom) * legend / (1.0 - legend));
         self.draw_on(area, bottom, top).map_err(|error| self.failure(&error))
     }
 }
 
 impl Bars {
-    /// The value at which bars start.
+    /// Returns the value at which bars start.
     fn foot(&self) -> f64 {
         self.line.unwrap_or(0.0)
     }
 
-    /// Minimum and maximum, including the start of the bars.
+    /// Returns the minimum and maximum value, including the start of the bars.
     fn extent(&self) -> Result<(f64, f64), PictureError> {
         if self.groups.iter().all(|group| group.values.is_empty()) {
             return Err(PictureError::Empty { title: self.title.clone() });
@@ -100,11 +99,11 @@ impl Bars {
             .axis_desc_style(("sans-serif", 16))
             .label_style(("sans-serif", 13));
         mesh.light_line_style(WHITE.mix(0.0)).y_label_formatter(&number).draw()?;
-        let width = FILLED / self.series.len().max(1) as f64;
+        let width = BAR_SHARE / self.series.len().max(1) as f64;
         for (i, name) in self.series.iter().enumerate() {
             let fill = FILLS[i % FILLS.len()];
             let bar = |(at, value): (usize, f64), style: ShapeStyle| {
-                let left = at as f64 + (1.0 - FILLED) / 2.0 + i as f64 * width;
+                let left = at as f64 + (1.0 - BAR_SHARE) / 2.0 + i as f64 * width;
                 Rectangle::new([(left, self.foot()), (left + width, value)], style)
             };
             let values = || self.groups.iter().enumerate().filter_map(|(at, group)| Some((at, *group.values.get(i)?)));
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_range_has_a_label_of_its_own_at_every_tick() {
+    fn a_narrow_range_has_distinct_labels() {
         let percent = Bars { line: Some(100.0), ..bars(&[[100.6, 98.9]]) };
         let svg = percent.svg().unwrap();
         for text in ["99.0", "99.5", "100.0", "100.5"] {
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn values_below_zero_and_the_same_bytes_again() {
+    fn negative_values_are_drawn_reproducibly() {
         let chart = bars(&[[-3.0, 2.0]]);
         assert_eq!(chart.svg().unwrap(), chart.svg().unwrap());
         assert!(matches!(bars(&[]).svg(), Err(PictureError::Empty { .. })));

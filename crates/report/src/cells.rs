@@ -1,6 +1,6 @@
-//! Cells of tables and their kinds.
+//! Cells of tables and the kinds of their columns.
 
-/// What the cells of a column hold. A column with counts and numbers holds numbers, and one with any text holds texts.
+/// Kinds of columns. A column with counts and other numbers has the kind `Number`, and a column with any text has the kind `Text`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Whole numbers.
@@ -11,7 +11,7 @@ pub enum Kind {
     Text,
 }
 
-/// A cell.
+/// A cell of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// Text.
@@ -20,32 +20,32 @@ pub enum Cell {
     Count(u64),
     /// Any other number.
     Number(f64),
-    /// Nothing: the row does not have it.
+    /// No value in this row.
     Empty,
 }
 
 impl Cell {
-    /// A text.
+    /// Returns a text cell.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// A whole number, if there is one.
+    /// Returns a cell with a whole number, or an empty cell for `None`.
     pub fn count(value: Option<u64>) -> Self {
         value.map_or(Self::Empty, Self::Count)
     }
 
-    /// A number, if there is one.
+    /// Returns a cell with a number, or an empty cell for `None`.
     pub fn number(value: Option<f64>) -> Self {
         value.map_or(Self::Empty, Self::Number)
     }
 
-    /// The value in a column of whole numbers.
+    /// Returns the value of the cell in a column of whole numbers.
     pub fn as_count(&self) -> Option<u64> {
         if let Self::Count(value) = self { Some(*value) } else { None }
     }
 
-    /// The value in a column of numbers.
+    /// Returns the value of the cell in a column of numbers.
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Self::Number(value) => Some(*value),
@@ -54,12 +54,12 @@ impl Cell {
         }
     }
 
-    /// The value in a column of texts.
+    /// Returns the value of the cell in a column of texts.
     pub fn as_text(&self) -> Option<String> {
         if matches!(self, Self::Empty) { None } else { Some(self.csv()) }
     }
 
-    /// What stands in a CSV file.
+    /// Returns the text of the cell in a CSV file.
     pub(super) fn csv(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -69,7 +69,7 @@ impl Cell {
         }
     }
 
-    /// The kind of column that holds it without loss; `None` for an empty cell, which every column holds.
+    /// Returns the kind of column that holds the cell without loss; `None` for an empty cell, which fits every column.
     pub(super) fn kind(&self) -> Option<Kind> {
         match self {
             Self::Text(_) => Some(Kind::Text),

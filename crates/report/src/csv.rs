@@ -13,18 +13,18 @@ use super::text::demangled;
 
 pub use super::rows::table;
 
-/// The interval series; the header names the columns of the first row, each with its kind of component ("dram.reads").
-/// Without rows, only the column `cycle`.
+/// Formats the interval series as CSV; the header names the columns of the first row, each with its kind of component ("dram.reads"). A
+/// series without rows has only the column `cycle`.
 pub fn intervals(series: &IntervalSeries) -> String {
     let mut bytes = Vec::new();
     write_intervals(series, &mut bytes).expect("memory takes every byte");
     String::from_utf8(bytes).expect("numbers and their names are text")
 }
 
-/// The same, row by row into a file.
+/// Writes the interval series as CSV row by row.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// Fails if the file cannot be written.
 pub fn write_intervals(series: &IntervalSeries, to: Target<'_>) -> io::Result<()> {
     let none: [[&str; 0]; 0] = [];
     to.write_all(write(interval_columns(series), none).as_bytes())?;
@@ -50,10 +50,10 @@ fn write_number(line: &mut String, value: u64) {
     write!(line, "{value}").expect("memory takes every byte");
 }
 
-/// The same as the file `intervals.parquet`.
+/// Returns the interval series as the file `intervals.parquet`.
 ///
 /// # Errors
-/// In builds without it.
+/// Fails in builds without the feature `parquet`.
 pub fn intervals_parquet(series: &IntervalSeries) -> Result<ResultFile, NoParquet> {
     NoParquet::check()?;
     let series = series.clone();
@@ -82,7 +82,8 @@ fn interval_columns(series: &IntervalSeries) -> Vec<String> {
     std::iter::once("cycle".to_owned()).chain(names).collect()
 }
 
-/// The decisions of the controllers and the values that they are based on: a row each, an empty `sm` for the whole machine.
+/// Formats the decisions of the controllers and the values on which they are based as CSV, one per row; an empty `sm` means the whole
+/// machine.
 pub fn timeline(entries: &[TimelineEntry]) -> String {
     let rows = entries.iter().map(|entry| {
         [
@@ -97,7 +98,7 @@ pub fn timeline(entries: &[TimelineEntry]) -> String {
     write(["cycle", "controller", "sm", "name", "value", "reason"], rows)
 }
 
-/// Columns of [`kernels`] before the counters.
+/// Columns of [`kernels`] that precede the counters.
 const KERNEL: [&str; 18] = [
     "index",
     "id",
@@ -119,30 +120,30 @@ const KERNEL: [&str; 18] = [
     "ipc",
 ];
 
-/// Columns of [`kernels`] that hold texts.
+/// Text columns of [`kernels`].
 const TEXTS: [&str; 3] = ["name", "demangled", "sampled"];
 
-/// The kernel launches that were reached: a row each, with the counters of SMs and LLC slices per kernel, and the joules of its events on machines that have event
-/// energies. What a launch does not have is empty.
+/// Formats the started kernel launches as CSV, one per row, with the counters of SMs and LLC slices per kernel, and the event energy in
+/// joules on machines with event energies. Values that a launch lacks are empty.
 pub fn kernels(facts: &RunFacts, outcome: &Outcome) -> String {
     let mut bytes = Vec::new();
     write_kernels(facts, outcome, &mut bytes).expect("memory takes every byte");
     String::from_utf8(bytes).expect("cells are text")
 }
 
-/// The same, row by row into a file.
+/// Writes the started kernel launches as CSV row by row.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// Fails if the file cannot be written.
 pub fn write_kernels(facts: &RunFacts, outcome: &Outcome, to: Target<'_>) -> io::Result<()> {
     let (head, rows) = kernel_cells(facts, outcome);
     write_to(to, head, rows.map(|row| row.iter().map(Cell::csv).collect::<Vec<_>>()))
 }
 
-/// The same as Parquet.
+/// Returns the started kernel launches as Parquet.
 ///
 /// # Errors
-/// In builds without it.
+/// Fails in builds without the feature `parquet`.
 pub fn kernels_parquet(facts: &RunFacts, outcome: &Outcome) -> Result<Vec<u8>, NoParquet> {
     let (head, rows) = kernel_cells(facts, outcome);
     let kind = |name: &str| match name {

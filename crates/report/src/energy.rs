@@ -1,7 +1,7 @@
 //! Energy in the results: the breakdown of a run as JSON and CSV, its lines in the summary, and power over time.
 //!
-//! Input: the facts of a run, which contain the energy model of its machine, and its outcome. Output: texts and a plot;
-//! nothing for a machine without event energies, or where no time has passed.
+//! The functions take the facts of a run, which contain the energy model of its machine, and its outcome. They return texts and a plot, or
+//! nothing for a machine without event energies or a run of zero cycles.
 
 use std::io;
 
@@ -18,15 +18,15 @@ use super::picture::{Picture, PictureError};
 use super::plot::{Form, Plot, Series};
 use super::thinned::Thinned;
 
-/// Components with lines of their own in the plot of power over time; the others are summed.
-const DRAWN: usize = 6;
+/// Maximum number of components with separate lines in the plot of power over time; the other components are summed.
+const MAX_LINES: usize = 6;
 
-/// The energy of a run, where its machine has event energies.
+/// Returns the energy of a run if its machine has event energies.
 pub fn breakdown(facts: &RunFacts, outcome: &Outcome) -> Option<Breakdown> {
     facts.energy.as_ref().map(|model| model.of_run(outcome)).filter(|energy| energy.seconds > 0.0)
 }
 
-/// The energy of a run as the value of `energy` in `stats.json`.
+/// Returns the energy of a run as the value of `energy` in `stats.json`.
 pub fn json(facts: &RunFacts, outcome: &Outcome) -> Option<Value> {
     let model = facts.energy.as_ref()?;
     let energy = breakdown(facts, outcome)?;
@@ -49,7 +49,7 @@ pub fn json(facts: &RunFacts, outcome: &Outcome) -> Option<Value> {
     }))
 }
 
-/// The files of a run's energy: `energy.csv`, and with an interval series `power.csv`.
+/// Returns the energy files of a run: `energy.csv`, and with an interval series `power.csv`.
 pub fn tables(facts: &RunFacts, outcome: &Outcome) -> Vec<ResultFile> {
     let (Some(model), Some(energy)) = (&facts.energy, breakdown(facts, outcome)) else { return Vec::new() };
     let mut files = vec![ResultFile::new("energy.csv", components(&energy))];
@@ -60,10 +60,10 @@ pub fn tables(facts: &RunFacts, outcome: &Outcome) -> Vec<ResultFile> {
     files
 }
 
-/// The plot of the power over time; none without an interval series.
+/// Returns the plot of power over time; empty without an interval series.
 ///
 /// # Errors
-/// When it cannot be drawn.
+/// Fails if the plot cannot be drawn.
 pub fn pictures(facts: &RunFacts, outcome: &Outcome) -> Result<Vec<ResultFile>, PictureError> {
     let (Some(model), Some(energy)) = (&facts.energy, breakdown(facts, outcome)) else { return Ok(Vec::new()) };
     if outcome.intervals.is_empty() {
@@ -82,7 +82,7 @@ fn components(energy: &Breakdown) -> String {
     table(&["component", "joules", "mean_watts", "share"], &rows)
 }
 
-/// A row per interval: the cycle at which it ended, its joules, its mean power, and that of each component.
+/// Writes a row per interval: the cycle at its end, its joules, its mean power, and the mean power of each component.
 fn power(model: &Model, series: &IntervalSeries, to: Target<'_>) -> io::Result<()> {
     let mut line = String::new();
     for (row, (cycle, energy)) in model.intervals(series).enumerate() {
@@ -100,12 +100,13 @@ fn power(model: &Model, series: &IntervalSeries, to: Target<'_>) -> io::Result<(
     Ok(())
 }
 
-/// The power of each interval; of a long series the least and the greatest of neighbouring ones, of which a picture shows no more.
+/// Returns a plot of the power of each interval. Of a long series, the plot keeps only the minima and maxima of groups of neighbouring
+/// intervals.
 fn over_time(facts: &RunFacts, run: &Breakdown, model: &Model, intervals: &IntervalSeries) -> Plot {
     let mut largest: Vec<(usize, &str, f64)> =
         run.components().enumerate().filter(|(_, (_, joules))| *joules > 0.0).map(|(i, (name, joules))| (i, name, joules)).collect();
     largest.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
-    largest.truncate(DRAWN);
+    largest.truncate(MAX_LINES);
     let of = |energy: &Breakdown, i: usize| energy.components().nth(i).map_or(0.0, |(_, joules)| joules / energy.seconds);
     let mut lines: Vec<Thinned> = std::iter::repeat_with(|| Thinned::of(intervals.len())).take(1 + largest.len()).collect();
     for (cycle, energy) in model.intervals(intervals) {
@@ -145,7 +146,7 @@ mod tests {
         String::from_utf8(files.into_iter().find(|file| file.name == name).unwrap().contents()).unwrap()
     }
 
-    /// The second column of all rows.
+    /// Returns the second column of all rows.
     fn column(text: &str) -> Vec<f64> {
         text.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect()
     }

@@ -1,4 +1,4 @@
-//! What the reports contain about a run besides its outcome: what was simulated, and with which version of the program.
+//! Facts about a run in addition to its outcome: the simulated machine and workload, and the version of the program.
 
 use serde_json::{Map, Value};
 
@@ -10,29 +10,30 @@ use warpshard_stats::Launch;
 use super::measurements::Measurements;
 use super::roofs::Roofs;
 
-/// The version of the layout of `stats.json` and `host.json`; raised whenever a field changes its name or meaning.
+/// The version of the layout of `stats.json` and `host.json`, incremented whenever a field changes its name or meaning.
 ///
-/// Since 2 `kernels` lists the launches that were reached, and `total.kernels_not_launched` counts the others; 1 listed all. Readers take both.
+/// In version 2 `kernels` lists the started launches, and `total.kernels_not_launched` counts the others; version 1 listed all launches.
+/// Readers accept both.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// How a run was called.
+/// Options and command line of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Configuration {
-    /// The options that results depend on, by their names: machine, workload, overrides, policies and more. Neither threads
-    /// nor the result folder are among them, so that equal results have equal bytes.
+    /// The options on which results depend, by name: machine, workload, overrides, policies and more. The number of threads and the result
+    /// folder are excluded, so that equal results have equal bytes.
     pub options: Map<String, Value>,
-    /// A command with these options and no others.
+    /// A command line with exactly these options.
     pub command: String,
-    /// The command line as it was given, with the name of the program; only `host.json` has it.
+    /// The original command line, with the name of the program; only `host.json` contains it.
     pub arguments: Vec<String>,
 }
 
-/// What was simulated. The same inputs give the same facts on every host.
+/// Facts about the simulated system. The same inputs give the same facts on every host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunFacts {
     /// The program's version.
     pub version: String,
-    /// The commit the program was built from, or "unknown".
+    /// The commit from which the program was built, or "unknown".
     pub commit: String,
     /// The machine's name.
     pub machine: String,
@@ -40,33 +41,33 @@ pub struct RunFacts {
     pub workload: String,
     /// The compute capability of the machine's GPU, or "unknown".
     pub capability: String,
-    /// The architectures that the workload's machine code is for ("sm_70"); empty where it has none.
+    /// The architectures of the workload's machine code ("sm_70"); empty without machine code.
     pub code: String,
-    /// The seed of the run.
+    /// The random seed of the run.
     pub seed: u64,
-    /// Core clock.
+    /// Core clock of the machine.
     pub core: Frequency,
-    /// SMs of the machine.
+    /// Number of SMs of the machine.
     pub sms: u32,
-    /// Size of a DRAM burst, in bytes.
+    /// Bytes of a DRAM burst.
     pub dram_burst_bytes: u64,
     /// Peak bandwidth of all DRAM channels together, in bytes per second.
     pub dram_bytes_per_second: f64,
-    /// The roofs of each GPU, by its number.
+    /// Roofline limits of each GPU, indexed by its number.
     pub roofs: Vec<Roofs>,
-    /// What each kernel is launched with, in their order; empty where that is not known.
+    /// Launch parameters of all kernels in launch order; empty if unknown.
     pub launches: Vec<Launch>,
-    /// Measured launches that verdicts are compared with.
+    /// Measured launches with which verdicts are compared.
     pub measured: Measurements,
     /// The energy model of machines that name a set of event energies.
     pub energy: Option<Model>,
-    /// How the run was called; `None` for runs that are part of something larger.
+    /// Options and command line; `None` for runs that are part of a study or another larger computation.
     pub configuration: Option<Configuration>,
 }
 
 impl RunFacts {
-    /// The facts of a run of this program, without its configuration. Without energy where the machine names no set of event
-    /// energies, or one that cannot be read, for which [`Model::of`] gives the reason.
+    /// Returns the facts of a run of this program, without its configuration. The energy is `None` if the machine names no set of event
+    /// energies, or a set that cannot be read; [`Model::of`] returns the reason.
     pub fn of(machine: &Machine, workload: &str, seed: u64) -> Self {
         let dram_bytes_per_second = |gpu: &Machine| {
             let (burst_bytes, bursts_per_clock) = gpu.mem.dram.burst();
@@ -93,7 +94,7 @@ impl RunFacts {
         }
     }
 
-    /// Seconds that `cycles` core cycles take on the simulated machine.
+    /// Returns the simulated time of `cycles` core cycles in seconds.
     pub fn seconds(&self, cycles: u64) -> f64 {
         cycles as f64 / (self.core.0 as f64 * 1000.0)
     }

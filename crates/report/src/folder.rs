@@ -1,9 +1,9 @@
-//! The result folder: complete or not there.
+//! The result folder, which is either complete or absent.
 //!
-//! Files are written to a temporary folder on the same file system and then renamed. In an existing folder the old
-//! `stats.json` is removed first and the new one comes last: whoever finds a `stats.json` finds every other file of the same
-//! run. From before the run until its results are written, a lock keeps other processes from the same folder. Files are not
-//! flushed to the disk: flushing would take longer than many runs, which can be repeated after a power failure.
+//! Files are written to a temporary folder on the same file system and then renamed. In an existing folder the old `stats.json` is removed
+//! first and the new one is written last: if `stats.json` exists, all other files are from the same run. From before the run until its
+//! results are written, a lock excludes other processes from the folder. Files are not flushed to the disk: flushing would take longer than
+//! many runs, which can be repeated after a power failure.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -14,16 +14,16 @@ use std::sync::Arc;
 use super::lock::Lock;
 use super::scratch::{self, Scratch};
 
-/// Where a file is written to.
+/// A destination for the contents of a file.
 pub type Target<'a> = &'a mut (dyn Write + Send);
 
-/// Writes the contents of a file, the same bytes at each call.
+/// A function that writes the contents of a file, the same bytes at each call.
 type Writing = dyn Fn(Target<'_>) -> io::Result<()> + Send + Sync;
 
 /// A file of a result folder.
 #[derive(Clone)]
 pub struct ResultFile {
-    /// Its name, without folders.
+    /// The file name, without folders.
     pub name: String,
     contents: Contents,
 }
@@ -35,20 +35,21 @@ enum Contents {
 }
 
 impl ResultFile {
-    /// A file `name` with `contents`.
+    /// Creates a file `name` with `contents`.
     pub fn new(name: impl Into<String>, contents: impl Into<Vec<u8>>) -> Self {
         Self { name: name.into(), contents: Contents::Bytes(contents.into().into()) }
     }
 
-    /// A file `name` that is large: `writing` writes its contents, the same bytes at each call, so that they are never in memory as a whole.
+    /// Creates a large file `name`: `writing` writes its contents, the same bytes at each call, so that they are never in memory as a
+    /// whole.
     pub fn written(name: impl Into<String>, writing: impl Fn(Target<'_>) -> io::Result<()> + Send + Sync + 'static) -> Self {
         Self { name: name.into(), contents: Contents::Written(Arc::new(writing)) }
     }
 
-    /// Writes the contents.
+    /// Writes the contents to `to`.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write_to(&self, to: Target<'_>) -> io::Result<()> {
         match &self.contents {
             Contents::Bytes(bytes) => to.write_all(bytes),
@@ -56,17 +57,17 @@ impl ResultFile {
         }
     }
 
-    /// Writes the contents into a file.
+    /// Writes the contents to an open file.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write_into(&self, file: File) -> io::Result<()> {
         let mut to = BufWriter::with_capacity(1 << 16, file);
         self.write_to(&mut to)?;
         to.flush()
     }
 
-    /// The contents, all in memory.
+    /// Returns the whole contents in memory.
     pub fn contents(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.write_to(&mut bytes).expect("memory takes every byte");
@@ -80,7 +81,7 @@ impl fmt::Debug for ResultFile {
     }
 }
 
-/// Of name and contents.
+/// Files are equal if their names and contents are equal.
 impl PartialEq for ResultFile {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.contents() == other.contents()
@@ -89,51 +90,50 @@ impl PartialEq for ResultFile {
 
 impl Eq for ResultFile {}
 
-/// The file that lists the names of all files of a result, one per line: a folder with anything else in it is not
-/// overwritten unless forced.
+/// The file that lists the names of all files of a result, one per line: a folder with any other file is not overwritten unless forced.
 const MANIFEST: &str = ".warpshard-files";
 
-/// What `warpshard timeline` and `warpshard report` add to a result later; version 0.1 wrote bitmaps, too.
+/// Files that `warpshard timeline` and `warpshard report` add to a result later; version 0.1 also wrote bitmaps.
 const ADDED_LATER: [&str; 5] = ["timeline.svg", "timeline.png", "owners.svg", "owners.png", "report.html"];
 
-/// The file whose presence says that a result is complete.
-const MARK: &str = "stats.json";
+/// The file whose presence marks a complete result.
+const COMPLETE_MARK: &str = "stats.json";
 
-/// Why results cannot be written.
+/// Reasons for which results cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// The folder holds files that no run has written.
+    /// The folder contains files that no run has written.
     #[error("{} holds {found:?}, which is not a result of a run; choose another folder, empty this one, or add --force to `warpshard run` to keep its files and add the results", .folder.display())]
-    NotOurs {
+    ForeignFile {
         /// The folder.
         folder: PathBuf,
-        /// A file in it.
+        /// The name of such a file.
         found: String,
     },
-    /// The folder holds the results of another experiment.
+    /// The folder contains the results of another experiment.
     #[error("{} holds the results of another experiment: {found}; choose another folder, empty this one, or add --force to `warpshard run` to replace the results", .folder.display())]
-    Another {
+    OtherExperiment {
         /// The folder.
         folder: PathBuf,
-        /// How that experiment differs.
+        /// The differences to that experiment.
         found: String,
     },
-    /// Another process is going to write there.
+    /// Another process has locked the folder for its results.
     #[error("{} is in use by another run{}; wait until it has ended, or choose another folder with --out", .folder.display(), process(*.holder))]
     InUse {
         /// The folder.
         folder: PathBuf,
-        /// The number of that process, where it is known.
+        /// The id of that process, if known.
         holder: Option<u32>,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried, as a verb.
+        /// The attempted action, as a verb.
         action: &'static str,
-        /// On what.
+        /// The path of the action.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -142,19 +142,19 @@ fn process(holder: Option<u32>) -> String {
     holder.map_or_else(String::new, |number| format!(" (process {number})"))
 }
 
-/// Where a run's results go. Made before the run, so that what cannot work fails before hours of simulation.
+/// The destination of a run's results. It is created before the run, so that an unusable folder is reported before hours of simulation.
 #[derive(Debug)]
 pub struct Destination {
-    target: Place,
+    target: DestinationKind,
 }
 
 #[derive(Debug)]
-enum Place {
-    /// This folder and no other, which nobody else uses meanwhile.
+enum DestinationKind {
+    /// A given folder, locked against other processes.
     Folder {
         path: PathBuf,
         force: bool,
-        /// Whether the folder existed before the run; the lock is then inside of it, otherwise next to it.
+        /// True if the folder existed before the run; the lock is then inside the folder, otherwise next to it.
         existed: bool,
         _lock: Lock,
     },
@@ -163,11 +163,11 @@ enum Place {
 }
 
 impl Destination {
-    /// The folder `path`, which is made with its parents where it does not exist. An existing one must be empty, or hold
-    /// the results of an earlier run, which are replaced; with `force` it may hold anything, and other files stay.
+    /// Returns the destination `path`, which is created with its parents if it does not exist. An existing folder must be empty, or contain
+    /// the results of an earlier run, which are replaced; with `force` it may contain any other files, which are kept.
     ///
     /// # Errors
-    /// When another process has the same destination, the folder holds other files, or nothing can be written there.
+    /// Fails if another process has the same destination, the folder contains other files, or it cannot be written.
     pub fn folder(path: &Path, force: bool) -> Result<Self, FolderError> {
         let existed = path.exists();
         let lock = if existed {
@@ -180,47 +180,47 @@ impl Destination {
             lock
         } else {
             let parent = make_parent(path)?;
-            // The name may be as long as the system allows, so that the lock is named by its checksum.
+            // The folder name may have the maximum length of the file system, so the lock is named after a checksum of the name.
             let name = path.file_name().unwrap_or_default().as_encoded_bytes();
             let lock = lock(path, &scratch::lock_path(&parent, &format!("{:08x}", crc32fast::hash(name))))?;
             try_writing(&parent)?;
             lock
         };
-        Ok(Self { target: Place::Folder { path: path.to_owned(), force, existed, _lock: lock } })
+        Ok(Self { target: DestinationKind::Folder { path: path.to_owned(), force, existed, _lock: lock } })
     }
 
-    /// The first free one of `parent/STEM-1`, `parent/STEM-2` and so on, chosen when the results are written.
+    /// Returns the first unused folder of `parent/STEM-1`, `parent/STEM-2` and so on, chosen when the results are written.
     ///
     /// # Errors
-    /// When nothing can be written into `parent`.
+    /// Fails if `parent` cannot be written.
     pub fn numbered(parent: &Path, stem: &str) -> Result<Self, FolderError> {
         fs::create_dir_all(parent).map_err(io_error("make the folder", parent))?;
         try_writing(parent)?;
-        Ok(Self { target: Place::Numbered { parent: parent.to_owned(), stem: stem.to_owned() } })
+        Ok(Self { target: DestinationKind::Numbered { parent: parent.to_owned(), stem: stem.to_owned() } })
     }
 
-    /// Writes the files and returns the folder in which they are.
+    /// Writes the files and returns their folder.
     ///
     /// # Errors
-    /// When the system refuses anything, a full disk included; an earlier result in the folder is then unchanged, unless
-    /// the renaming itself failed.
+    /// Fails if a system call fails, for example because the disk is full; an earlier result in the folder is then unchanged, unless the
+    /// renaming itself failed.
     pub fn write(&self, files: &[ResultFile]) -> Result<PathBuf, FolderError> {
         match &self.target {
-            Place::Folder { path, force, existed, .. } if path.exists() => {
+            DestinationKind::Folder { path, force, existed, .. } if path.exists() => {
                 if !force {
                     refuse_foreign(path)?;
                 }
-                // Somebody else may have made the folder meanwhile; its own lock is then still to be taken.
+                // Another process may have created the folder meanwhile; the lock inside the folder must then also be taken.
                 let _lock = if *existed { None } else { Some(lock_inside(path)?) };
                 refill(path, files)?;
                 Ok(path.clone())
             }
-            Place::Folder { path, .. } => {
+            DestinationKind::Folder { path, .. } => {
                 let mut written = write_temporary(&make_parent(path)?, path, files)?;
                 written.rename(path).map_err(io_error("rename the results to", path))?;
                 Ok(path.clone())
             }
-            Place::Numbered { parent, stem } => {
+            DestinationKind::Numbered { parent, stem } => {
                 let mut written = write_temporary(parent, &parent.join(format!("{stem}-N")), files)?;
                 rename_to_first_free(&mut written, parent, stem)
             }
@@ -238,12 +238,12 @@ fn lock(folder: &Path, file: &Path) -> Result<Lock, FolderError> {
     taken.ok_or_else(|| FolderError::InUse { folder: folder.to_owned(), holder: Lock::holder(file) })
 }
 
-/// The lock of a folder that exists.
+/// Takes the lock of an existing folder.
 fn lock_inside(folder: &Path) -> Result<Lock, FolderError> {
     lock(folder, &scratch::lock_path(folder, "run"))
 }
 
-/// The folder that `path` is to be made in, which is made where it does not exist.
+/// Returns the parent folder of `path` and creates it if it does not exist.
 fn make_parent(path: &Path) -> Result<PathBuf, FolderError> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -260,15 +260,15 @@ fn refuse_foreign(folder: &Path) -> Result<(), FolderError> {
         names.push(entry.map_err(io_error("read the folder", folder))?.file_name().to_string_lossy().into_owned());
     }
     names.sort();
-    let ours = ours(folder)?;
-    match names.into_iter().find(|name| !scratch::is_temporary(name) && !ours.contains(name)) {
-        Some(found) => Err(FolderError::NotOurs { folder: folder.to_owned(), found }),
+    let result_names = result_names(folder)?;
+    match names.into_iter().find(|name| !scratch::is_temporary(name) && !result_names.contains(name)) {
+        Some(found) => Err(FolderError::ForeignFile { folder: folder.to_owned(), found }),
         None => Ok(()),
     }
 }
 
-/// The names of the files of the result that a folder holds; none without its manifest, whatever else is there.
-fn ours(folder: &Path) -> Result<Vec<String>, FolderError> {
+/// Returns the names of the result files in a folder; empty if the folder has no manifest.
+fn result_names(folder: &Path) -> Result<Vec<String>, FolderError> {
     let path = folder.join(MANIFEST);
     match fs::read_to_string(&path) {
         Ok(text) => Ok(text.lines().chain([MANIFEST]).chain(ADDED_LATER).map(str::to_owned).collect()),
@@ -277,7 +277,7 @@ fn ours(folder: &Path) -> Result<Vec<String>, FolderError> {
     }
 }
 
-/// The manifest of `files`.
+/// Returns the manifest of `files`.
 fn manifest(files: &[ResultFile]) -> ResultFile {
     let lines: String = files.iter().map(|file| format!("{}\n", file.name)).collect();
     ResultFile::new(MANIFEST, lines)
@@ -287,7 +287,7 @@ fn try_writing(parent: &Path) -> Result<(), FolderError> {
     Scratch::new(parent).map(drop).map_err(io_error("make a folder in", parent))
 }
 
-/// The files in a temporary folder in `parent`; `target` is where they are meant to go.
+/// Writes the files to a temporary folder in `parent`; error messages name `target`, the final folder.
 fn write_temporary(parent: &Path, target: &Path, files: &[ResultFile]) -> Result<Scratch, FolderError> {
     let scratch = Scratch::new(parent).map_err(io_error("make a folder in", parent))?;
     for file in files.iter().chain([&manifest(files)]) {
@@ -307,7 +307,7 @@ fn rename_to_first_free(from: &mut Scratch, parent: &Path, stem: &str) -> Result
         if !path.exists() {
             match from.rename(&path) {
                 Ok(()) => return Ok(path),
-                // Another run was faster; a folder that is not empty is never replaced by renaming.
+                // Another run was faster; a rename never replaces a folder that is not empty.
                 Err(_) if path.exists() => {}
                 Err(source) => return Err(io_error("rename the results to", &path)(source)),
             }
@@ -316,13 +316,13 @@ fn rename_to_first_free(from: &mut Scratch, parent: &Path, stem: &str) -> Result
     }
 }
 
-/// Replaces what an existing folder holds of an earlier run.
+/// Replaces the result files of an earlier run in an existing folder.
 fn refill(folder: &Path, files: &[ResultFile]) -> Result<(), FolderError> {
     let written = write_temporary(folder, folder, files)?;
-    // The mark is removed first and the manifest last, so that a process that is killed in between leaves no complete result
-    // and the next one knows which files are its own.
-    let mut old: Vec<String> = ours(folder)?.into_iter().filter(|name| name != MANIFEST && name != MARK).collect();
-    old.insert(0, MARK.to_owned());
+    // The mark is removed first and the manifest last, so that a process that is killed in between leaves no complete result, and the next
+    // process can still identify the result files.
+    let mut old: Vec<String> = result_names(folder)?.into_iter().filter(|name| name != MANIFEST && name != COMPLETE_MARK).collect();
+    old.insert(0, COMPLETE_MARK.to_owned());
     old.push(MANIFEST.to_owned());
     for name in old {
         let old = folder.join(name);
@@ -331,7 +331,7 @@ fn refill(folder: &Path, files: &[ResultFile]) -> Result<(), FolderError> {
             _ => {}
         }
     }
-    let (mark, others): (Vec<_>, Vec<_>) = files.iter().partition(|f| f.name == MARK);
+    let (mark, others): (Vec<_>, Vec<_>) = files.iter().partition(|f| f.name == COMPLETE_MARK);
     let manifest = manifest(files);
     for file in [&manifest].into_iter().chain(others).chain(mark) {
         let target = folder.join(&file.name);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn preparing_leaves_nothing_behind() {
+    fn a_dropped_destination_leaves_no_files() {
         let root = tempfile::tempdir().unwrap();
         Destination::folder(&root.path().join("x"), false).unwrap();
         Destination::numbered(root.path(), "tiny-vecadd").unwrap();
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_run_left_in_a_folder_is_no_obstacle() {
+    fn remains_of_a_killed_run_are_replaced() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join(".warpshard-abc.partial")).unwrap();
         Destination::folder(root.path(), false).unwrap().write(&files("1")).unwrap();
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_has_one_writer_at_a_time_whether_it_exists_or_not() {
+    fn a_folder_has_one_writer_at_a_time() {
         let root = tempfile::tempdir().unwrap();
         let new = root.path().join("new");
         for path in [root.path(), &new] {
@@ -427,17 +427,17 @@ mod tests {
     }
 
     #[test]
-    fn a_familiar_name_without_a_manifest_is_not_ours() {
+    fn a_known_name_without_a_manifest_is_foreign() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("summary.txt"), "of my thesis").unwrap();
-        assert!(matches!(Destination::folder(root.path(), false), Err(FolderError::NotOurs { .. })));
+        assert!(matches!(Destination::folder(root.path(), false), Err(FolderError::ForeignFile { .. })));
     }
 
     #[test]
-    fn a_refilling_that_was_interrupted_is_begun_again() {
+    fn an_interrupted_replacement_is_repeated() {
         let root = tempfile::tempdir().unwrap();
         Destination::folder(root.path(), false).unwrap().write(&files("1")).unwrap();
-        fs::remove_file(root.path().join(MARK)).unwrap();
+        fs::remove_file(root.path().join(COMPLETE_MARK)).unwrap();
         Destination::folder(root.path(), false).unwrap().write(&files("2")).unwrap();
         assert_eq!(names(root.path()), [MANIFEST, "stats.json", "summary.txt"]);
     }

@@ -1,12 +1,12 @@
 //! Tables with typed columns, as CSV and, in builds with the feature `parquet`, as Parquet.
 //!
-//! In: columns with a kind each, and rows of cells. Out: the bytes of a file, which are the same for equal tables.
+//! A table has columns of one kind each, and rows of cells. Equal tables give files with equal bytes.
 
 use super::rows;
 
 pub use super::cells::{Cell, Kind};
 
-/// A table: a name and a kind per column, and rows with a cell for each. Equal tables give equal bytes.
+/// A table: a name and a kind per column, and rows with a cell for each column. Equal tables give equal bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
     columns: Vec<(String, Kind)>,
@@ -14,10 +14,10 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A table with these columns. A cell that its column does not hold makes the column wider.
+    /// Creates a table with these columns. A cell that does not fit the kind of its column widens the kind.
     ///
     /// # Panics
-    /// When a row has another number of cells than there are columns.
+    /// Panics if the number of cells in a row differs from the number of columns.
     pub fn new(mut columns: Vec<(String, Kind)>, rows: Vec<Vec<Cell>>) -> Self {
         for row in &rows {
             assert_eq!(row.len(), columns.len(), "a row of a table with {} columns", columns.len());
@@ -28,36 +28,37 @@ impl Frame {
         Self { columns, rows }
     }
 
-    /// Names and kinds of the columns.
+    /// Returns the names and kinds of the columns.
     pub fn columns(&self) -> &[(String, Kind)] {
         &self.columns
     }
 
-    /// The rows.
+    /// Returns the rows of the table.
     pub fn rows(&self) -> &[Vec<Cell>] {
         &self.rows
     }
 
-    /// The table as CSV.
+    /// Formats the table as CSV.
     pub fn csv(&self) -> String {
         let head: Vec<&str> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
         let rows: Vec<Vec<String>> = self.rows.iter().map(|row| row.iter().map(Cell::csv).collect()).collect();
         rows::table(&head, &rows)
     }
 
-    /// The table as Parquet: a column of unsigned 64-bit integers, doubles or UTF-8 strings each, where empty cells are nulls.
+    /// Returns the table as Parquet: columns of unsigned 64-bit integers, doubles or UTF-8 strings, in which empty cells are nulls.
     ///
     /// # Errors
-    /// In builds without the feature `parquet`: how to make one with it.
+    /// Fails in builds without the feature `parquet`, with a message about how to build with it.
     pub fn parquet(&self) -> Result<Vec<u8>, NoParquet> {
         parquet(&self.columns, self.rows.len(), |row, column| self.rows[row][column].clone())
     }
 }
 
-/// A table of so many rows as [`Frame::parquet`] writes it, cell by cell, so that large ones need not be made first.
+/// Returns a table of `rows` rows as Parquet, as [`Frame::parquet`] does; `cell` computes each cell, so that a large table need not exist
+/// in memory.
 ///
 /// # Errors
-/// As [`Frame::parquet`].
+/// Fails as [`Frame::parquet`] does.
 pub fn parquet(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize, usize) -> Cell) -> Result<Vec<u8>, NoParquet> {
     #[cfg(feature = "parquet")]
     return Ok(super::parquet::write(columns, rows, cell));
@@ -68,16 +69,16 @@ pub fn parquet(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize, usi
     }
 }
 
-/// The program was built without Parquet.
+/// The error of a program that was built without Parquet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this program was built without Parquet; `cargo build --release --features parquet` makes one that has it")]
+#[error("this program was built without Parquet; build it with `cargo build --release --features parquet`")]
 pub struct NoParquet;
 
 impl NoParquet {
-    /// Whether this program writes Parquet, to be asked before long work.
+    /// Checks that this program can write Parquet, before a long computation.
     ///
     /// # Errors
-    /// When it does not.
+    /// Fails in builds without the feature `parquet`.
     pub fn check() -> Result<(), Self> {
         if cfg!(feature = "parquet") { Ok(()) } else { Err(Self) }
     }
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_holds_what_is_in_it() {
+    fn cells_widen_the_kind_of_their_column() {
         let given = columns(&[("a", Kind::Count), ("b", Kind::Count), ("c", Kind::Number), ("d", Kind::Count)]);
         let rows = vec![
             vec![Cell::Count(1), Cell::Count(2), Cell::Empty, Cell::Count(3)],
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_without_parquet_says_so() {
+    fn a_build_without_parquet_returns_an_error() {
         let made = Frame::new(columns(&[("a", Kind::Count)]), Vec::new()).parquet();
         assert_eq!(made.is_ok(), cfg!(feature = "parquet"));
         assert_eq!(NoParquet::check().is_ok(), made.is_ok());

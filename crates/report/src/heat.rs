@@ -1,4 +1,4 @@
-//! Heat maps: a number for each pair of two values, as a tile that is the darker the larger the number is, in one panel or several.
+//! Heat maps: a number for each pair of two values, drawn as a tile that is darker for larger numbers, in one panel or several.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -8,42 +8,42 @@ use super::picture::{Picture, PictureError, SIZE};
 use super::text::si;
 
 /// Height of the title, in pixels.
-const TITLE: i32 = 40;
-/// Room for the name of a panel above it, and for the labels and the name of the horizontal axis below it, in pixels.
-const ABOVE: i32 = 28;
-const BELOW: i32 = 52;
-/// Room for the labels and the name of the vertical axis, and to the right of the tiles, in pixels.
-const LEFT: i32 = 110;
-const RIGHT: i32 = 16;
+const TITLE_HEIGHT: i32 = 40;
+/// Height for the name of a panel above the tiles, and for the labels and the name of the horizontal axis below them, in pixels.
+const TOP_MARGIN: i32 = 28;
+const BOTTOM_MARGIN: i32 = 52;
+/// Width for the labels and the name of the vertical axis left of the tiles, and margin to their right, in pixels.
+const LEFT_MARGIN: i32 = 110;
+const RIGHT_MARGIN: i32 = 16;
 /// Width of a character of a label, in pixels.
-const LETTER: f64 = 7.5;
-/// Panels beside each other.
-const IN_ROW: usize = 2;
+const CHAR_WIDTH: f64 = 7.5;
+/// Number of panels in a row.
+const PANELS_PER_ROW: usize = 2;
 /// Height of the tiles of one panel, in pixels.
-const TILES: u32 = 300;
-/// The colour of the largest number; the least has a tenth of it.
-const FULL: RGBColor = RGBColor(0, 60, 110);
+const TILES_HEIGHT: u32 = 300;
+/// The colour of the largest number; the least number has a tenth of its intensity.
+const LARGEST_COLOUR: RGBColor = RGBColor(0, 60, 110);
 const LEAST: f64 = 0.1;
 
 /// The tiles of one panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// Its name; empty for the only panel.
+    /// The name of the panel; empty for a single panel.
     pub name: String,
-    /// A row for each value of the vertical axis, a number for each value of the horizontal one; `None` where there is none.
+    /// A row for each value of the vertical axis, with a number for each value of the horizontal axis; `None` draws no tile.
     pub values: Vec<Vec<Option<f64>>>,
 }
 
 /// A heat map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heat {
-    /// Title, with what the numbers are.
+    /// Title of the map, with the meaning of the numbers.
     pub title: String,
     /// Name of the horizontal axis, and its values from left to right.
     pub x: (String, Vec<String>),
     /// Name of the vertical axis, and its values from bottom to top.
     pub y: (String, Vec<String>),
-    /// The panels, which share both axes. Each has a scale of colours of its own.
+    /// The panels, which share both axes. Each panel has a separate colour scale.
     pub panels: Vec<Panel>,
 }
 
@@ -53,8 +53,8 @@ impl Picture for Heat {
     }
 
     fn size(&self) -> (u32, u32) {
-        let rows = self.panels.len().div_ceil(IN_ROW).max(1) as u32;
-        (SIZE.0, TITLE as u32 + rows * (TILES + (ABOVE + BELOW) as u32))
+        let rows = self.panels.len().div_ceil(PANELS_PER_ROW).max(1) as u32;
+        (SIZE.0, TITLE_HEIGHT as u32 + rows * (TILES_HEIGHT + (TOP_MARGIN + BOTTOM_MARGIN) as u32))
     }
 
     fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), PictureError> {
@@ -72,11 +72,11 @@ impl Picture for Heat {
 impl Heat {
     fn panels_on<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
         area.fill(&WHITE)?;
-        let (head, body) = area.split_vertically(TITLE);
+        let (head, body) = area.split_vertically(TITLE_HEIGHT);
         let middle = |size| ("sans-serif", size).into_font().color(&BLACK).pos(Pos::new(HPos::Center, VPos::Center));
         let (width, _) = head.dim_in_pixel();
-        head.draw(&Text::new(self.title.clone(), (width as i32 / 2, TITLE / 2), middle(22)))?;
-        let columns = self.panels.len().min(IN_ROW);
+        head.draw(&Text::new(self.title.clone(), (width as i32 / 2, TITLE_HEIGHT / 2), middle(22)))?;
+        let columns = self.panels.len().min(PANELS_PER_ROW);
         for (panel, place) in self.panels.iter().zip(body.split_evenly((self.panels.len().div_ceil(columns), columns))) {
             self.panel_on(panel, &place)?;
         }
@@ -90,29 +90,29 @@ impl Heat {
         let at = |hpos, vpos| ("sans-serif", 13).into_font().color(&BLACK).pos(Pos::new(hpos, vpos));
         let middle = at(HPos::Center, VPos::Center);
         let (width, height) = area.dim_in_pixel();
-        let (width, height) = (width as i32 - LEFT - RIGHT, height as i32 - ABOVE - BELOW);
+        let (width, height) = (width as i32 - LEFT_MARGIN - RIGHT_MARGIN, height as i32 - TOP_MARGIN - BOTTOM_MARGIN);
         let columns = self.x.1.len().max(1) as i32;
         let rows = self.y.1.len().max(1) as i32;
-        let across = |column: usize| LEFT + width * column as i32 / columns;
-        let down = |row: usize| ABOVE + height * (rows - row as i32) / rows;
-        area.draw(&Text::new(panel.name.clone(), (LEFT + width / 2, ABOVE / 2), middle.clone()))?;
-        area.draw(&Text::new(self.x.0.clone(), (LEFT + width / 2, ABOVE + height + BELOW - 16), middle.clone()))?;
-        area.draw(&Text::new(self.y.0.clone(), (8, ABOVE / 2), at(HPos::Left, VPos::Center)))?;
+        let across = |column: usize| LEFT_MARGIN + width * column as i32 / columns;
+        let down = |row: usize| TOP_MARGIN + height * (rows - row as i32) / rows;
+        area.draw(&Text::new(panel.name.clone(), (LEFT_MARGIN + width / 2, TOP_MARGIN / 2), middle.clone()))?;
+        area.draw(&Text::new(self.x.0.clone(), (LEFT_MARGIN + width / 2, TOP_MARGIN + height + BOTTOM_MARGIN - 16), middle.clone()))?;
+        area.draw(&Text::new(self.y.0.clone(), (8, TOP_MARGIN / 2), at(HPos::Left, VPos::Center)))?;
         for (column, label) in self.x.1.iter().enumerate() {
             let centre = i32::midpoint(across(column), across(column + 1));
-            area.draw(&Text::new(label.clone(), (centre, ABOVE + height + 12), middle.clone()))?;
+            area.draw(&Text::new(label.clone(), (centre, TOP_MARGIN + height + 12), middle.clone()))?;
         }
         for (row, label) in self.y.1.iter().enumerate() {
             let centre = i32::midpoint(down(row), down(row + 1));
-            area.draw(&Text::new(label.clone(), (LEFT - 8, centre), at(HPos::Right, VPos::Center)))?;
+            area.draw(&Text::new(label.clone(), (LEFT_MARGIN - 8, centre), at(HPos::Right, VPos::Center)))?;
         }
         for (row, values) in panel.values.iter().enumerate() {
             for (column, value) in values.iter().enumerate() {
                 let corners = [(across(column), down(row + 1)), (across(column + 1), down(row))];
                 if let Some(value) = *value {
-                    area.draw(&Rectangle::new(corners, FULL.mix(strength(value)).filled()))?;
+                    area.draw(&Rectangle::new(corners, LARGEST_COLOUR.mix(strength(value)).filled()))?;
                     let text = si(value).trim().to_owned();
-                    if text.chars().count() as f64 * LETTER < f64::from(width / columns) {
+                    if text.chars().count() as f64 * CHAR_WIDTH < f64::from(width / columns) {
                         let colour = if strength(value) > 0.5 { &WHITE } else { &BLACK };
                         let style = ("sans-serif", 13).into_font().color(colour).pos(Pos::new(HPos::Center, VPos::Center));
                         let centre = (i32::midpoint(corners[0].0, corners[1].0), i32::midpoint(corners[0].1, corners[1].1));
@@ -149,14 +149,14 @@ mod tests {
     }
 
     #[test]
-    fn panels_make_the_picture_higher() {
+    fn the_height_grows_with_the_rows_of_panels() {
         let (one, three) = (heat(&[[Some(1.0), Some(2.0)]], 1), heat(&[[Some(1.0), Some(2.0)]], 3));
-        assert!(three.size().1 > one.size().1 + TILES);
+        assert!(three.size().1 > one.size().1 + TILES_HEIGHT);
         assert_eq!(three.svg().unwrap().lines().filter(|line| line.trim() == "gemm").count(), 3);
     }
 
     #[test]
-    fn what_cannot_be_drawn_is_an_error() {
+    fn invalid_values_cannot_be_drawn() {
         assert!(matches!(heat(&[[None, None]], 1).svg(), Err(PictureError::Empty { .. })));
         assert!(matches!(heat(&[[Some(f64::NAN), None]], 1).svg(), Err(PictureError::Value { .. })));
     }

@@ -1,4 +1,4 @@
-//! HTML pages: the look that all pages share, and the page of a study: tables, figures, remarks and pictures, without scripts or
+//! HTML pages: the style that all pages share, and the page of a study with tables, figures, remarks and pictures, without scripts or
 //! external resources.
 
 use std::sync::LazyLock;
@@ -10,33 +10,33 @@ use serde::Serialize;
 
 use super::text::printable_lines;
 
-/// A table with a head.
+/// A table with a header row.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PageTable<'a> {
-    /// Its title; may be empty.
+    /// The title of the table; may be empty.
     pub title: &'a str,
-    /// The columns.
+    /// The column headers.
     pub head: &'a [String],
-    /// The rows.
+    /// The cells of all rows.
     pub rows: &'a [Vec<String>],
 }
 
-/// The contents of a page, in this order.
+/// The contents of a page, in the order of the fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    /// Its heading.
+    /// The heading of the page.
     pub title: &'a str,
-    /// Tables.
+    /// The tables of the page.
     pub tables: &'a [PageTable<'a>],
-    /// Headline figures.
+    /// Headline figures: name and value.
     pub figures: &'a [(String, f64)],
-    /// Remarks.
+    /// Remarks about the results.
     pub notes: &'a [String],
-    /// Files of pictures in the folder of the page.
+    /// File names of pictures in the folder of the page.
     pub images: &'a [&'a str],
 }
 
-/// The environment of all pages: the look, and texts whose markup and control characters are shown as they are.
+/// The template environment of all pages: the shared style, and texts whose markup and control characters are escaped.
 static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut pages = Environment::new();
     pages.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().expect("the usual delimiters"));
@@ -50,11 +50,11 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     pages
 });
 
-/// A page from a template that extends `base.html`, which has the look that all pages share. Its name ends in `.html`, so that texts
-/// are escaped.
+/// Renders a page from a template that extends `base.html`, which has the style that all pages share. The template's name must end in
+/// `.html`, so that texts are escaped.
 ///
 /// # Panics
-/// When the template is wrong or names what the context does not have: templates are part of the program.
+/// Panics if the template is invalid or names a variable that the context lacks: templates are part of the program.
 pub fn render(name: &'static str, template: &'static str, context: impl Serialize) -> String {
     let mut pages = PAGES.clone();
     pages.add_template(name, template).unwrap_or_else(|error| panic!("template {name}: {error:#}"));
@@ -62,7 +62,7 @@ pub fn render(name: &'static str, template: &'static str, context: impl Serializ
     page.unwrap_or_else(|error| panic!("template {name}: {error:#}"))
 }
 
-/// A page as its template sees it.
+/// The context of a page's template.
 #[derive(Serialize)]
 struct Shown<'a> {
     title: &'a str,
@@ -72,7 +72,7 @@ struct Shown<'a> {
     images: &'a [&'a str],
 }
 
-/// The page as an HTML document.
+/// Renders the page as an HTML document.
 pub fn page(page: &Page<'_>) -> String {
     let shown = Shown {
         title: page.title,

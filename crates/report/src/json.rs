@@ -1,4 +1,4 @@
-//! `stats.json` and `host.json`: every key in a fixed order, so that equal outcomes give equal bytes.
+//! `stats.json` and `host.json`, with keys in a fixed order, so that equal outcomes give equal bytes.
 
 use std::fmt::Write as _;
 use std::io;
@@ -17,9 +17,9 @@ use super::metrics::{self, Totals, Work};
 use super::sampled;
 use super::system;
 use super::text::controls_terminal;
-use super::verdict::Judge;
+use super::verdict::VerdictBuilder;
 
-/// The end of a run, as results name it.
+/// Returns the name of the end of a run in results.
 pub fn ended_by(ended: EndedBy) -> &'static str {
     match ended {
         EndedBy::Completed => "completed",
@@ -31,17 +31,17 @@ pub fn ended_by(ended: EndedBy) -> &'static str {
     }
 }
 
-/// All simulation results and nothing about the host: the contents of `stats.json`.
+/// Formats `stats.json`: all simulation results, without data about the host.
 pub fn stats(facts: &RunFacts, outcome: &Outcome) -> String {
     let mut bytes = Vec::new();
     write_stats(facts, outcome, &mut bytes).expect("memory takes every byte");
     String::from_utf8(bytes).expect("JSON is text")
 }
 
-/// The same, launch by launch into a file.
+/// Writes `stats.json` launch by launch.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// Fails if the file cannot be written.
 pub fn write_stats(facts: &RunFacts, outcome: &Outcome, to: Target<'_>) -> io::Result<()> {
     let root = stats_without_kernels(facts, outcome);
     for (number, (key, value)) in root.iter().enumerate() {
@@ -58,10 +58,10 @@ pub fn write_stats(facts: &RunFacts, outcome: &Outcome, to: Target<'_>) -> io::R
     to.write_all(b"\n}\n")
 }
 
-/// The launches that were reached, as an array in the first level.
+/// Writes the started launches as an array at the top level.
 fn write_kernels(facts: &RunFacts, outcome: &Outcome, to: Target<'_>) -> io::Result<()> {
     let joules = metrics::event_joules(facts, outcome);
-    let judge = Judge::new(facts, outcome);
+    let judge = VerdictBuilder::new(facts, outcome);
     let mut none = true;
     for (place, stats) in outcome.kernels.iter().enumerate().filter(|(_, stats)| stats.launched.is_some()) {
         let mut text = String::from(if none { "[\n    " } else { ",\n    " });
@@ -72,10 +72,10 @@ fn write_kernels(facts: &RunFacts, outcome: &Outcome, to: Target<'_>) -> io::Res
     to.write_all(if none { b"[]" } else { b"\n  ]" })
 }
 
-/// Where the launches go in `stats.json`.
+/// The key of the launches in `stats.json`.
 const KERNELS: &str = "kernels";
 
-/// All of `stats.json` but the launches, in whose place there is nothing.
+/// Returns all of `stats.json` but the launches, whose value is null.
 fn stats_without_kernels(facts: &RunFacts, outcome: &Outcome) -> Map<String, Value> {
     let totals = Totals::of(&outcome.components);
     let mut root = Map::new();
@@ -130,7 +130,7 @@ fn stats_without_kernels(facts: &RunFacts, outcome: &Outcome) -> Map<String, Val
     root
 }
 
-/// The lateness of messages, which makes a relaxed run approximate.
+/// Returns the lateness of messages, which makes a relaxed run approximate.
 fn relaxed(relaxed: &Relaxed) -> Value {
     let class = |(class, messages): (usize, &u64)| json!({ "from_cycles": 1u64 << class, "messages": messages });
     json!({
@@ -145,7 +145,7 @@ fn relaxed(relaxed: &Relaxed) -> Value {
     })
 }
 
-/// Latencies over the chip, and means and tails of the channels in their order.
+/// Returns the latencies over the chip, and the means and tails of each channel.
 fn read_latencies(channels: &[Latencies]) -> Value {
     let mut all = Latencies::default();
     channels.iter().for_each(|channel| all.add(channel));
@@ -202,7 +202,7 @@ fn total(outcome: &Outcome) -> Value {
     Value::Object(map)
 }
 
-fn kernel(kernel: &KernelStats, (outcome, judge): (&Outcome, &Judge<'_>), joules: Option<f64>) -> Value {
+fn kernel(kernel: &KernelStats, (outcome, judge): (&Outcome, &VerdictBuilder<'_>), joules: Option<f64>) -> Value {
     let work = Work::of_kernel(kernel, outcome);
     let mut map = Map::new();
     map.insert("index".into(), kernel.index.0.into());
@@ -256,7 +256,8 @@ fn values(counters: &[Counted]) -> Value {
     Value::Object(counters.iter().map(|c| (c.info.name.to_owned(), c.value.into())).collect())
 }
 
-/// Per kind: the number of components, the sums, and per counter an array over the components in the order of their numbers.
+/// Returns for each kind of component: the number of components, the sums, and per counter an array over the components in the order of
+/// their numbers.
 fn components(totals: &Totals, components: &[ComponentStats]) -> Value {
     let mut kinds = Map::new();
     for total in &totals.0 {
@@ -274,7 +275,7 @@ fn components(totals: &Totals, components: &[ComponentStats]) -> Value {
     Value::Object(kinds)
 }
 
-/// The counter `name`, which is nearly always at `place`.
+/// Returns the value of the counter `name`, which nearly always has the index `place`.
 fn value_at(counters: &[Counted], place: usize, name: &str) -> Option<u64> {
     match counters.get(place) {
         Some(counted) if counted.info.name == name => Some(counted.value),
@@ -282,7 +283,7 @@ fn value_at(counters: &[Counted], place: usize, name: &str) -> Option<u64> {
     }
 }
 
-/// Unit and description of every counter in the file.
+/// Returns the unit and description of every counter in the file.
 fn counter_help(totals: &Totals, kernels: &[KernelStats]) -> Value {
     let help = |counters: &[Counted]| -> Value {
         let describe = |c: &Counted| (c.info.name.to_owned(), json!({ "unit": c.info.unit, "help": c.info.help }));
@@ -296,7 +297,7 @@ fn counter_help(totals: &Totals, kernels: &[KernelStats]) -> Value {
     Value::Object(map)
 }
 
-/// The execution on the host: the contents of `host.json`.
+/// Formats `host.json`: the execution of the run on the host.
 pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
     let work = Work::of_run(outcome);
     let rate = |amount: u64| metrics::per_second(amount as f64, host.simulate_seconds);
@@ -345,8 +346,8 @@ pub fn host(facts: &RunFacts, outcome: &Outcome, host: &HostFacts) -> String {
     }))
 }
 
-/// JSON text with one line per key. Arrays of scalars are on one line, so that 80 instances do not take 80 lines, and so are
-/// objects of one or two scalars.
+/// Formats JSON with one line per key. Arrays of scalars and objects of one or two scalars are on one line, so that 80 instances do not
+/// take 80 lines.
 pub fn render(value: &Value) -> String {
     let mut text = String::new();
     write_value(&mut text, value, 0);
@@ -354,11 +355,11 @@ pub fn render(value: &Value) -> String {
     escape_controls(text)
 }
 
-/// JSON text whose strings have escapes for all characters that [control a terminal](controls_terminal), so that it can be
-/// shown on one. The value stays the same.
+/// Escapes all characters in JSON strings that [control a terminal](controls_terminal), so that the text can be printed on a terminal. The
+/// JSON value does not change.
 pub fn escape_controls(text: String) -> String {
     let acts = |c: char| controls_terminal(c) && c != '\n';
-    // Results are long, and nearly always plain ASCII; without branches the host looks at many bytes at a time.
+    // Results are long, and nearly always plain ASCII; a loop without branches checks many bytes at a time.
     let is_plain = |byte: u8| (byte == b'\n') | ((b' '..0x7f).contains(&byte));
     if text.bytes().fold(true, |all, byte| all & is_plain(byte)) || !text.contains(acts) {
         return text;
@@ -455,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rendered_parses_back_to_the_same_value() {
+    fn rendered_json_parses_to_the_same_value() {
         let value = json!({"z": [1, 2.5, null, "a\"b"], "a": {"empty": {}, "none": []}, "rows": [{"k": 1}, {"k": [2]}], "s": "é\n"});
         let text = render(&value);
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
@@ -463,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_that_control_a_terminal_keep_their_value_behind_escapes() {
+    fn escaped_strings_keep_their_value() {
         let all: String = ('\0'..='\u{ffff}').filter(|&c| controls_terminal(c)).collect();
         let value = json!({ "name": all, "other": [all] });
         for text in [render(&value), escape_controls(format!("{value:#}"))] {

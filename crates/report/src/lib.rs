@@ -1,8 +1,8 @@
 //! Results as JSON, CSV, text and plots, and the folder that contains them.
 //!
-//! Everything but [`Destination`] and [`Scratch`] is a pure function from an [`Outcome`](warpshard_stats::Outcome) and
-//! [`HostFacts`](warpshard_stats::HostFacts) to text. Counters are looked up by name and a component may lack any of them;
-//! all division happens in [`metrics`].
+//! All functions but those of [`Destination`] and [`Scratch`] are pure functions from an [`Outcome`](warpshard_stats::Outcome) and
+//! [`HostFacts`](warpshard_stats::HostFacts) to text. Counters are looked up by name and a component may lack any of them; all division
+//! happens in [`metrics`].
 #![forbid(unsafe_code)]
 
 pub mod applications;

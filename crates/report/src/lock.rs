@@ -1,36 +1,36 @@
 //! Locks between processes: a file that its holder has locked with the operating system.
 //!
-//! The system releases a lock when its holder ends in whatever way, so a file that nobody has locked is left over from a
-//! killed process. Where a file system has no locks, every lock is granted and nothing is ever taken for left over.
+//! The operating system releases a lock when its holder ends for any reason, so an unlocked file was left by a killed process. On a file
+//! system without locks, every lock is granted and no file is treated as left over.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often a lock is tried before it counts as held: a process that cleans up holds the locks of dead ones for a moment.
-const TRIES: usize = 5;
+/// Maximum number of attempts before a lock counts as held: a process that cleans up briefly holds the locks of dead processes.
+const MAX_ATTEMPTS: usize = 5;
 
-/// Time between two tries.
-const PAUSE: Duration = Duration::from_millis(20);
+/// Time between two attempts.
+const RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// A lock that this process holds until it is dropped, and its file, which is then removed.
+/// A lock that this process holds, with its file; dropping the lock removes the file.
 #[derive(Debug)]
 pub(super) struct Lock {
     path: PathBuf,
-    /// The locked file; `None` where the file system has no locks.
+    /// The locked file; `None` if the file system has no locks.
     file: Option<File>,
 }
 
 impl Lock {
-    /// Takes the lock at `path`; `None` when another holds it.
+    /// Takes the lock at `path`; `None` if another process holds it.
     ///
     /// # Errors
-    /// When the file cannot be created.
+    /// Fails if the file cannot be created.
     pub(super) fn take(path: &Path) -> io::Result<Option<Self>> {
-        for attempt in 0..TRIES {
+        for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(RETRY_DELAY);
             }
             if let Some(lock) = Self::try_take(path)? {
                 return Ok(Some(lock));
@@ -39,7 +39,7 @@ impl Lock {
         Ok(None)
     }
 
-    /// Takes the lock at `path` if its holder is dead, or nobody ever held it; `None` also where that cannot be known.
+    /// Takes the lock at `path` if its file exists and no process holds it; `None` also if the file system has no locks.
     pub(super) fn take_over(path: &Path) -> Option<Self> {
         Self::try_take(path).ok().flatten().filter(|lock| lock.file.is_some())
     }
@@ -48,18 +48,18 @@ impl Lock {
         let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
         match file.try_lock() {
             Ok(()) if is_at(&file, path)? => {
-                // The number only helps whoever is refused, and a full disk may not keep it.
+                // The process id is only used in messages to other processes; a full disk must not prevent the lock.
                 let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
                 Ok(Some(Self { path: path.to_owned(), file: Some(file) }))
             }
-            // The holder before removed the file between the opening and the locking.
+            // The previous holder removed the file between the opening and the locking.
             Ok(()) | Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) if no_locks(&error) => Ok(Some(Self { path: path.to_owned(), file: None })),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
-    /// The process that holds the lock at `path`, as far as it is known.
+    /// Returns the id of the process that holds the lock at `path`, if known.
     pub(super) fn holder(path: &Path) -> Option<u32> {
         fs::read_to_string(path).ok()?.parse().ok()
     }
@@ -67,13 +67,13 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // The file goes while it is locked, so that nobody can hold a lock on one that is about to go. What cannot be
-        // removed is taken over by the next process.
+        // The file is removed while it is locked, so that no other process can lock a file that is about to be removed. The next process
+        // takes over a file that cannot be removed.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Whether `file` is the one at `path`, not one that was removed from there.
+/// Returns true if `file` is still the file at `path`, and has not been removed.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
@@ -86,7 +86,7 @@ fn is_at(_: &File, path: &Path) -> io::Result<bool> {
     Ok(path.exists())
 }
 
-/// Whether the file system has no locks; a network file system without its lock service says `ENOLCK`.
+/// Returns true if the file system has no locks; a network file system without a lock service returns `ENOLCK`.
 fn no_locks(error: &io::Error) -> bool {
     const ENOLCK: i32 = 37;
     error.kind() == io::ErrorKind::Unsupported || (cfg!(target_os = "linux") && error.raw_os_error() == Some(ENOLCK))
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_threads_one_holds_the_lock_at_a_time() {
+    fn only_one_thread_holds_the_lock() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("a.lock");
         let turns = std::sync::Mutex::new(0);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_nobody_holds_is_taken_over() {
+    fn an_unlocked_file_is_taken_over() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("a.lock");
         fs::write(&path, "4711").unwrap();

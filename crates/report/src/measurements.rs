@@ -1,21 +1,21 @@
-//! Launches that were measured on hardware and simulated, as far as verdicts need them.
+//! Launches that were measured on hardware and simulated, with the data that verdicts need.
 
 /// A launch that was measured and simulated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The launch: its program, and its kernel.
+    /// The name of the launch: its program and its kernel.
     pub launch: String,
-    /// Its class: "compute", "LLC", "DRAM", "latency" or "short"; others are those of what it computes.
+    /// The class of the launch: "compute", "LLC", "DRAM", "latency" or "short", or the name of its computation.
     pub class: String,
-    /// Simulated cycles less measured ones, in percent of these.
+    /// Simulated minus measured cycles, in percent of the measured cycles.
     pub error_percent: f64,
 }
 
 /// The launches of a machine that were measured and simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Measurements {
-    /// The machine.
+    /// The name of the machine.
     pub machine: &'static str,
-    /// The launches.
+    /// The measured launches.
     pub launches: &'static [Measured],
 }

@@ -17,32 +17,32 @@ pub const SCHEDULER_CYCLES: &str = "scheduler cycles";
 /// The unit of counters of warp cycles by state.
 const WARP_CYCLES: &str = "warp cycles";
 
-/// `part / whole`; `None` where the whole is 0.
+/// Returns `part / whole`; `None` if the whole is 0.
 pub fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole != 0).then(|| part as f64 / whole as f64)
 }
 
-/// `amount / seconds`; `None` where no time has passed.
+/// Returns `amount / seconds`; `None` if no time has passed.
 pub fn per_second(amount: f64, seconds: f64) -> Option<f64> {
     (seconds > 0.0).then(|| amount / seconds)
 }
 
-/// Seconds of the simulated time in which components counted: from the start of the run to its last cut. Every rate of a component's counters is over
-/// this span. A run on CPU cores can count long after its last kernel has ended.
+/// Returns the simulated seconds in which components counted: from the start of the run to its last cut. All rates of component counters
+/// are relative to this time. A run with CPU cores can count long after its last kernel has ended.
 pub fn counted_seconds(facts: &RunFacts, outcome: &Outcome) -> f64 {
     facts.seconds(outcome.counted_until)
 }
 
-/// The value of a counter in a list.
+/// Returns the value of a counter in a list.
 pub fn counter(counters: &[Counted], name: &str) -> Option<u64> {
     counters.iter().find(|c| c.info.name == name).map(|c| c.value)
 }
 
-/// Warps in a warp group. Each of them issues the group's product instruction once.
+/// Warps of a warp group; each warp issues the group's matrix instruction once.
 const WARPS_OF_GROUP: u64 = 4;
 
-/// The use of the matrix units in percent, as Nsight Compute's `sm__pipe_tensor_cycles_active`: products of warp groups use the units of all schedulers,
-/// other matrix instructions that of one of the `schedulers` for `interval` core cycles.
+/// Returns the use of the matrix units in percent, as Nsight Compute's `sm__pipe_tensor_cycles_active`: a warp-group product uses the units
+/// of all schedulers, any other matrix instruction uses the unit of one of the `schedulers` for `interval` core cycles.
 pub fn tensor_percent(totals: &Totals, schedulers: u32, interval: u32) -> f64 {
     let of = |name| totals.get("sm", name).unwrap_or_default();
     let single = of("issued_tensor").saturating_sub(WARPS_OF_GROUP * of("group_products"));
@@ -53,7 +53,7 @@ pub fn tensor_percent(totals: &Totals, schedulers: u32, interval: u32) -> f64 {
 /// The counters of one kind of component, summed over its instances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KindTotal {
-    /// The kind ("sm", "llc").
+    /// The kind of component ("sm", "llc").
     pub kind: &'static str,
     /// Number of components.
     pub count: u32,
@@ -66,7 +66,7 @@ pub struct KindTotal {
 pub struct Totals(pub Vec<KindTotal>);
 
 impl Totals {
-    /// Sums the counters of `components`.
+    /// Sums the counters of `components` by kind.
     pub fn of(components: &[ComponentStats]) -> Self {
         let mut kinds: Vec<KindTotal> = Vec::new();
         for component in components {
@@ -88,60 +88,60 @@ impl Totals {
         Self(kinds)
     }
 
-    /// The sums of one kind.
+    /// Returns the sums of one kind of component.
     pub fn kind(&self, kind: &str) -> Option<&KindTotal> {
         self.0.iter().find(|k| k.kind == kind)
     }
 
-    /// The sum of one counter over one kind.
+    /// Returns the sum of one counter over one kind of component.
     pub fn get(&self, kind: &str, name: &str) -> Option<u64> {
         counter(&self.kind(kind)?.counters, name)
     }
 
-    /// The sum of those counters of a kind that exist; `None` when none does.
+    /// Returns the sum of the existing counters among `names` of a kind; `None` if none exists.
     pub fn sum(&self, kind: &str, names: &[&str]) -> Option<u64> {
         names.iter().filter_map(|name| self.get(kind, name)).reduce(|a, b| a + b)
     }
 }
 
-/// Scheduler cycles by reason: the counters of the SMs whose unit is scheduler cycles, in their order of priority.
+/// Returns scheduler cycles by reason: the counters of the SMs whose unit is scheduler cycles, in their order of priority.
 pub fn scheduler_cycles(totals: &Totals) -> Vec<Counted> {
     totals.kind("sm").map(|k| k.counters.iter().filter(|c| c.info.unit == SCHEDULER_CYCLES).copied().collect()).unwrap_or_default()
 }
 
-/// Warp cycles by state, in Nsight Compute's names, where the SMs count them.
+/// Returns warp cycles by state, with Nsight Compute's names, if the SMs count them.
 pub fn warp_cycles(totals: &Totals) -> Vec<Counted> {
-    let is_state = |counted: &Counted| counted.info.unit == WARP_CYCLES && counted.info.name.starts_with(nsight::OF_WARP);
+    let is_state = |counted: &Counted| counted.info.unit == WARP_CYCLES && counted.info.name.starts_with(nsight::WARP_COUNTER_PREFIX);
     totals.kind("sm").map(|k| k.counters.iter().filter(|c| is_state(c)).copied().collect()).unwrap_or_default()
 }
 
-/// The activity of one level of the memory hierarchy, over all its components.
+/// The activity of one level of the memory hierarchy, summed over all its components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLevel {
-    /// Its name: L1, LLC or DRAM.
+    /// Name of the level: L1, LLC or DRAM.
     pub name: &'static str,
-    /// Accesses; in DRAM, bursts.
+    /// Accesses; bursts in DRAM.
     pub accesses: u64,
-    /// Writes among them, where they are counted.
+    /// Write accesses, if they are counted.
     pub writes: Option<u64>,
-    /// Hits; in DRAM, requests whose row was open.
+    /// Hits; in DRAM, requests to an open row.
     pub hits: u64,
-    /// Hits in lines that were being fetched.
+    /// Hits in lines that are being fetched, if they are counted.
     pub pending: Option<u64>,
-    /// Misses; in DRAM, requests whose row had to be opened.
+    /// Misses; in DRAM, requests that open a row.
     pub misses: u64,
-    /// Bytes transferred, where they follow from the accesses.
+    /// Bytes transferred, if they follow from the accesses.
     pub bytes: Option<u64>,
 }
 
 impl MemoryLevel {
-    /// `part` as a share of all hits, pending hits and misses.
+    /// Returns `part` as a share of all hits, pending hits and misses.
     pub fn share(&self, part: u64) -> Option<f64> {
         ratio(part, self.hits + self.pending.unwrap_or(0) + self.misses)
     }
 }
 
-/// The counters that SMs keep per kernel, summed over the kernels.
+/// Returns the counters that SMs keep per kernel, summed over the kernels.
 pub fn kernel_totals(outcome: &Outcome) -> Vec<Counted> {
     let mut sums = Vec::new();
     outcome.kernels.iter().for_each(|kernel| add(&mut sums, kernel.counters.iter()));
@@ -158,7 +158,7 @@ fn add(sums: &mut Vec<Counted>, counters: impl Iterator<Item = Counted>) {
     }
 }
 
-/// Joules of the events of each kernel launch; empty for machines without event energies.
+/// Returns the joules of the events of each kernel launch; empty for machines without event energies.
 pub fn event_joules(facts: &RunFacts, outcome: &Outcome) -> Vec<f64> {
     facts.energy.as_ref().map(|model| model.by_kernel(outcome)).unwrap_or_default()
 }
@@ -166,27 +166,27 @@ pub fn event_joules(facts: &RunFacts, outcome: &Outcome) -> Vec<f64> {
 /// Occupancy of the SMs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Occupancy {
-    /// Share of SM cycles with a CTA resident.
+    /// Share of SM cycles with a resident CTA.
     pub active: f64,
-    /// Mean resident warps of an SM in those cycles.
+    /// Mean number of resident warps of an SM in cycles with a resident CTA.
     pub warps: f64,
 }
 
-/// Occupancy of the SMs; `None` without its counters, or where no CTA ran.
+/// Returns the occupancy of the SMs; `None` if its counters are missing or no CTA ran.
 pub fn occupancy(totals: &Totals) -> Option<Occupancy> {
     let sm = |name| totals.get("sm", name);
     let active = sm("active_cycles")?;
     Some(Occupancy { active: ratio(active, sm("cycles")?)?, warps: ratio(sm("resident_warp_cycles")?, active)? })
 }
 
-/// The levels of the memory hierarchy that have counters, from the SMs outwards. A DRAM burst has `burst_bytes`.
+/// Returns the levels of the memory hierarchy that have counters, from the SMs outwards. A DRAM burst has `burst_bytes` bytes.
 pub fn memory_levels(outcome: &Outcome, totals: &Totals, burst_bytes: u64) -> Vec<MemoryLevel> {
     let sums = kernel_totals(outcome);
     memory_levels_by(&|name| counter(&sums, name), &|kind, name| totals.get(kind, name), burst_bytes)
 }
 
-/// As [`memory_levels`], for counters that `kernel` finds by name, summed over the kernels, and `component` by kind and name, summed
-/// over the components of a kind.
+/// Returns the levels of the memory hierarchy, as [`memory_levels`] does: `kernel` returns a counter summed over the kernels by name, and
+/// `component` returns a counter summed over the components of a kind by kind and name.
 pub fn memory_levels_by(
     kernel: &dyn Fn(&str) -> Option<u64>,
     component: &dyn Fn(&str, &str) -> Option<u64>,
@@ -238,14 +238,15 @@ fn dram(component: &dyn Fn(&str, &str) -> Option<u64>, burst_bytes: u64) -> Opti
 pub struct Work {
     /// Core cycles.
     pub cycles: u64,
-    /// Warp instructions executed.
+    /// Executed warp instructions.
     pub warp_instructions: u64,
-    /// Thread instructions executed: warp instructions weighted with their active lanes.
+    /// Executed thread instructions: warp instructions weighted with their active lanes.
     pub thread_instructions: u64,
 }
 
 impl Work {
-    /// The work of a kernel. Its cycles are from the start of its first CTA to the end of its last, or to the end of the run.
+    /// Returns the work of a kernel. Its cycles are counted from the start of its first CTA to the end of its last CTA, or to the end of
+    /// the run.
     pub fn of_kernel(kernel: &KernelStats, outcome: &Outcome) -> Self {
         let end = kernel.ended.unwrap_or(outcome.cycles);
         Self {
@@ -255,14 +256,14 @@ impl Work {
         }
     }
 
-    /// The work of the whole run, in all its cycles.
+    /// Returns the work of the whole run.
     pub fn of_run(outcome: &Outcome) -> Self {
         let kernels = outcome.kernels.iter().map(|k| Self::of_kernel(k, outcome));
         let sum = kernels.fold(Self::default(), Self::plus);
         Self { cycles: outcome.cycles, ..sum }
     }
 
-    /// Thread instructions per core cycle.
+    /// Returns the thread instructions per core cycle.
     pub fn ipc(&self) -> Option<f64> {
         ratio(self.thread_instructions, self.cycles)
     }
@@ -276,37 +277,36 @@ impl Work {
     }
 }
 
-/// The work of a CPU core between its warm-up and the end of its measurement; over the whole run, where it did not reach
-/// that end.
+/// The work of a CPU core between its warm-up and the end of its measurement, or over the whole run if the measurement did not end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuWork {
-    /// Its application.
+    /// Name of the application on the core.
     pub application: String,
-    /// Instructions retired.
+    /// Retired instructions.
     pub instructions: u64,
-    /// Cycles of the core's clock.
+    /// Cycles of the CPU clock.
     pub cycles: u64,
     /// Reads sent to the network.
     pub reads: u64,
-    /// Whether the measurement was completed.
+    /// True if the measurement was completed.
     pub measured: bool,
-    /// Mean latency of a read in cycles of the core's clock, over the whole run.
+    /// Mean latency of a read in cycles of the CPU clock, over the whole run.
     pub read_latency: Option<f64>,
 }
 
 impl CpuWork {
-    /// Instructions per cycle of the core's clock.
+    /// Returns the instructions per cycle of the CPU clock.
     pub fn ipc(&self) -> Option<f64> {
         ratio(self.instructions, self.cycles)
     }
 
-    /// Reads sent per thousand instructions: misses of the last private cache.
+    /// Returns the reads sent per thousand instructions: misses of the last private cache.
     pub fn reads_per_kilo(&self) -> Option<f64> {
         ratio(self.reads * 1000, self.instructions)
     }
 }
 
-/// The CPU cores with applications, in their order.
+/// Returns the work of the CPU cores with applications, in the order of the cores.
 pub fn cpu_cores(outcome: &Outcome) -> Vec<CpuWork> {
     let cores = outcome.components.iter().filter(|component| component.kind == "cpu");
     cores
@@ -327,20 +327,20 @@ pub fn cpu_cores(outcome: &Outcome) -> Vec<CpuWork> {
         .collect()
 }
 
-/// The kernels of one stream together.
+/// The work of all kernels in one stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamWork {
     /// The stream.
     pub stream: StreamId,
-    /// Kernels launched into it.
+    /// Number of kernels launched into the stream.
     pub kernels: u32,
-    /// Their sums. Kernels of one stream run in order, so their cycles add up.
+    /// Work of the kernels. Kernels of one stream run in order, so their cycles add up.
     pub work: Work,
-    /// Their counters.
+    /// Counters of the kernels, summed.
     pub counters: Vec<Counted>,
 }
 
-/// Sums per stream, ascending.
+/// Returns the work per stream, by ascending stream id.
 pub fn streams(outcome: &Outcome) -> Vec<StreamWork> {
     let mut streams: Vec<StreamWork> = Vec::new();
     for kernel in &outcome.kernels {
@@ -359,28 +359,28 @@ pub fn streams(outcome: &Outcome) -> Vec<StreamWork> {
     streams
 }
 
-/// Launch latency of all kernels, in core cycles.
+/// Returns the launch latency of all kernels in core cycles.
 pub fn launch_latency_cycles(outcome: &Outcome) -> u64 {
     outcome.kernels.iter().map(|k| k.launch_latency_cycles).sum()
 }
 
-/// The cycles of the run without launch latency: the sum that a hardware profiler reports.
+/// Returns the cycles of the run without launch latency, as a hardware profiler reports them.
 pub fn net_cycles(outcome: &Outcome) -> u64 {
     outcome.cycles.saturating_sub(launch_latency_cycles(outcome))
 }
 
-/// How the worker threads spent their time.
+/// Load balance of the worker threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkerBalance {
     /// Share of all worker time spent simulating.
     pub busy: f64,
     /// Share of all worker time spent waiting at the barrier.
     pub wait: f64,
-    /// Time of the busiest worker over the mean; 1 is perfect balance.
+    /// Busy time of the busiest worker over the mean busy time; 1 is perfect balance.
     pub imbalance: f64,
 }
 
-/// Busy and waiting shares over all workers; `None` when none reported time.
+/// Returns the load balance over all workers; `None` if no worker reported time.
 pub fn worker_balance(host: &HostFacts) -> Option<WorkerBalance> {
     let busy: f64 = host.workers.iter().map(|w| w.busy_seconds).sum();
     let wait: f64 = host.workers.iter().map(|w| w.wait_seconds).sum();
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_divided_by_nothing_is_unknown() {
+    fn zero_over_zero_is_none() {
         assert_eq!(ratio(0, 0), None);
         assert_eq!(Work::default().ipc(), None);
         assert_eq!(worker_balance(&HostFacts::default()), None);

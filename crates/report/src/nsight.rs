@@ -1,17 +1,18 @@
-//! Nsight Compute's stall reasons beside the states of our warps and schedulers (`docs/counters.md`).
+//! The correspondence between Nsight Compute's stall reasons and warpshard's states of warps and schedulers (`docs/counters.md`).
 
-/// Reasons that mean the same.
+/// Stall reasons of Nsight Compute and the equivalent counters.
 #[derive(Clone, Copy, Debug)]
 pub struct Stalls {
-    /// The metric, as comparisons name it.
+    /// The name of the metric in comparisons.
     pub metric: &'static str,
-    /// Nsight's reasons, as in `smsp__average_warps_issue_stalled_REASON_per_issue_active`.
+    /// Nsight Compute's reasons, as in `smsp__average_warps_issue_stalled_REASON_per_issue_active`.
     pub nsight: &'static [&'static str],
-    /// Our counters of scheduler cycles.
+    /// Counters of scheduler cycles.
     pub ours: &'static [&'static str],
 }
 
-/// All of them. Nsight counts every waiting warp, and we give each scheduler cycle one reason, so that only shares can be compared.
+/// All stall reasons. Nsight Compute counts every waiting warp, and warpshard assigns one reason to each scheduler cycle, so that only
+/// shares can be compared.
 pub const STALLS: &[Stalls] = &[
     Stalls { metric: "stall shares: selected", nsight: &["selected"], ours: &["issued"] },
     Stalls { metric: "stall shares: long_scoreboard", nsight: &["long_scoreboard"], ours: &["stall_scoreboard_memory"] },
@@ -38,16 +39,16 @@ pub const STALLS: &[Stalls] = &[
 /// A state of warps.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
-    /// The metric, as comparisons name it.
+    /// The name of the metric in comparisons.
     pub metric: &'static str,
-    /// Nsight's name, as in `smsp__average_warps_issue_stalled_STATE_per_issue_active`.
+    /// Nsight Compute's name, as in `smsp__average_warps_issue_stalled_STATE_per_issue_active`.
     pub nsight: &'static str,
-    /// The counter of warp cycles in it, where SMs count them (`gpu.sm.warp_states`, with control words).
+    /// The counter of warp cycles in this state, if SMs count them (`gpu.sm.warp_states`, with control words).
     pub ours: &'static str,
 }
 
-/// What the counters of warp cycles by state begin with.
-pub const OF_WARP: &str = "warp_";
+/// Prefix of the counters of warp cycles by state.
+pub const WARP_COUNTER_PREFIX: &str = "warp_";
 
 macro_rules! states {
     ($($state:literal),* $(,)?) => {
@@ -55,7 +56,7 @@ macro_rules! states {
     };
 }
 
-/// All of Nsight's states of warps. Ours do not sleep.
+/// All of Nsight Compute's warp states. No simulated warp sleeps.
 pub const STATES: &[State] = states![
     "selected",
     "not_selected",
@@ -78,5 +79,5 @@ pub const STATES: &[State] = states![
     "misc",
 ];
 
-/// States that Nsight does not list: a warp waits for the end of the launch before its own.
-pub const OWN_STATES: &[State] = states!["grid_dependency"];
+/// States that Nsight Compute does not list: `grid_dependency` means that a warp waits for the end of the previous launch.
+pub const ADDITIONAL_STATES: &[State] = states!["grid_dependency"];

@@ -1,6 +1,6 @@
-//! How many active SMs each application has over a run, from the decisions in its timeline.
+//! Number of active SMs of each application over a run, from the decisions in its timeline.
 //!
-//! In: decisions on owners and power states. Out: a strip per application and one of the SMs without power, as steps.
+//! The module reads decisions on owners and power states, and draws a strip per application and a strip of the power-gated SMs, as steps.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use super::plot::Series;
 use super::strips::Strips;
 use super::timeline::Record;
 
-/// An SM as the decisions leave it.
+/// Owner and power state of an SM after a decision.
 #[derive(Clone, Copy)]
 struct State {
     owner: u16,
     power: f64,
 }
 
-/// Power states as the timeline has them.
+/// Value of the power state of a power-gated SM in the timeline.
 const GATED: f64 = 0.0;
 const ACTIVE: f64 = 2.0;
 
-/// The picture; `None` where no controller gave SMs to applications.
+/// Returns the picture; `None` if no controller assigned SMs to applications.
 pub fn picture(records: &[Record]) -> Option<Strips> {
     let mut sms: BTreeMap<u16, State> = BTreeMap::new();
     let mut strips: BTreeMap<u16, Vec<(f64, f64)>> = BTreeMap::new();
@@ -54,7 +54,7 @@ pub fn picture(records: &[Record]) -> Option<Strips> {
     Some(Strips { title: "Active SMs of each application".into(), x: "core cycle".into(), strips })
 }
 
-/// Goes on to cycle `at` with the old count, and from there with the new one.
+/// Extends the line to cycle `at` with the old count, and continues with the new one.
 fn step(points: &mut Vec<(f64, f64)>, at: u64, count: usize) {
     if let Some(&(_, before)) = points.last() {
         points.push((at as f64, before));
@@ -77,7 +77,7 @@ mod tests {
         900,shares,1,power,0,found\n";
 
     #[test]
-    fn sms_that_are_paused_gated_or_given_away_are_not_active() {
+    fn paused_gated_and_reassigned_sms_are_not_active() {
         let strips = picture(&read(TEXT).unwrap()).unwrap().strips;
         let named: Vec<&str> = strips.iter().map(|strip| strip.name.as_str()).collect();
         assert_eq!(named, ["application 0", "application 1", "without power"]);

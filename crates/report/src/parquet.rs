@@ -1,6 +1,7 @@
-//! Tables as Parquet files, column by column: 64-bit integers, doubles and strings, all of which may be null.
+//! Tables as Parquet files, column by column: 64-bit integers, doubles and strings, all of them nullable.
 //!
-//! The file has one row group; pages are compressed with Snappy, which every reader knows. Nothing in it depends on the host or the time.
+//! The file has one row group; pages are compressed with Snappy, which every reader supports. The file does not depend on the host or the
+//! time.
 
 use std::io;
 use std::ops::Range;
@@ -16,9 +17,9 @@ use ::parquet::schema::types::{Type, TypePtr};
 use super::cells::{Cell, Kind};
 use super::folder::Target;
 
-/// The bytes of a table.
+/// Returns the bytes of a table's file.
 pub(super) fn write(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize, usize) -> Cell) -> Vec<u8> {
-    // What fails is writing to a file, and the schema is one that the format has.
+    // Only writing to a file and an invalid schema can fail.
     try_write(columns, rows, cell).expect("memory takes every byte")
 }
 
@@ -41,10 +42,10 @@ fn try_write(columns: &[(String, Kind)], rows: usize, cell: impl Fn(usize, usize
     Ok(bytes)
 }
 
-/// Most bytes of the columns that are in memory at once.
-const MOST_BYTES: usize = 1 << 25;
+/// Maximum bytes of the columns that are in memory at the same time.
+const MAX_BUFFER_BYTES: usize = 1 << 25;
 
-/// Writes a table of counts alone, some columns at a time: `read` appends all values of the columns of a range, each to its list.
+/// Writes a table of whole numbers, a few columns at a time: `read` appends all values of each column in a range to the list of the column.
 pub(super) fn write_counts(
     names: &[String],
     rows: usize,
@@ -55,7 +56,7 @@ pub(super) fn write_counts(
     let mut file = SerializedFileWriter::new(to, schema(&columns)?, properties())?;
     let mut group = file.next_row_group()?;
     let present = vec![1; rows];
-    let together = (MOST_BYTES / (8 * rows.max(1))).max(1);
+    let together = (MAX_BUFFER_BYTES / (8 * rows.max(1))).max(1);
     for first in (0..names.len()).step_by(together) {
         let range = first..names.len().min(first + together);
         let mut numbers = vec![Vec::with_capacity(rows); range.len()];
@@ -90,7 +91,7 @@ fn schema(columns: &[(String, Kind)]) -> Result<TypePtr> {
     Ok(Arc::new(Type::group_type_builder("table").with_fields(fields).build()?))
 }
 
-/// Writes the next column: the values that are there, and for each row whether there is one.
+/// Writes the next column: the existing values, and a flag per row that marks an existing value.
 fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, &mut Vec<u8>>, values: Vec<Option<T::T>>) -> Result<()> {
     let Some(mut writer) = group.next_column()? else { return Ok(()) };
     let present: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
@@ -99,7 +100,7 @@ fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, &mut Vec<u8>>, v
     writer.close()
 }
 
-/// The bits of a whole number: the schema says that it has no sign.
+/// Returns the bits of a whole number as a signed integer; the schema declares the column as unsigned.
 fn bits(cell: &Cell) -> Option<i64> {
     cell.as_count().map(|value| value as i64)
 }

@@ -14,60 +14,60 @@ use super::text::printable_lines;
 /// Default width and height of a picture, in pixels.
 pub const SIZE: (u32, u32) = (860, 640);
 
-/// Why a picture cannot be drawn.
+/// Reasons for which a picture cannot be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
-    /// There are no points.
+    /// The picture has no points.
     #[error("the plot {title:?} has no points")]
     Empty {
-        /// The plot's title.
+        /// Title of the picture.
         title: String,
     },
     /// A value that the axes cannot show: not finite, or not positive on a logarithmic axis.
     #[error("the plot {title:?} cannot show the point ({x}, {y}) of {series:?}", x = .point.0, y = .point.1)]
     Value {
-        /// The plot's title.
+        /// Title of the picture.
         title: String,
-        /// The series.
+        /// Name of the series.
         series: String,
-        /// The point.
+        /// Coordinates of the point.
         point: (f64, f64),
     },
     /// The drawing library or the system failed.
     #[error("cannot draw the plot {title:?}: {reason}")]
     Drawing {
-        /// The plot's title.
+        /// Title of the picture.
         title: String,
-        /// What went wrong.
+        /// Message of the library or the system.
         reason: String,
     },
 }
 
-/// Something that can be drawn on a surface of the library.
+/// A chart that can be drawn on a surface of the drawing library.
 pub trait Picture {
-    /// The title, which errors also contain.
+    /// Returns the title, which errors also contain.
     fn title(&self) -> &str;
 
-    /// Its width and height in pixels.
+    /// Returns width and height of the picture in pixels.
     fn size(&self) -> (u32, u32) {
         SIZE
     }
 
-    /// Draws it.
+    /// Draws the picture.
     ///
     /// # Errors
-    /// When there is nothing to draw, or a value that the axes cannot show.
+    /// Fails if there is nothing to draw, or the axes cannot show a value.
     fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), PictureError>;
 
-    /// An error of the library or the system, with the title of this picture.
+    /// Returns an error of the library or the system, with the title of this picture.
     fn failure(&self, reason: &dyn Display) -> PictureError {
         PictureError::Drawing { title: self.title().to_owned(), reason: reason.to_string() }
     }
 
-    /// The picture as an SVG document.
+    /// Renders the picture as an SVG document.
     ///
     /// # Errors
-    /// As [`Picture::draw`].
+    /// Fails as [`Picture::draw`] does.
     fn svg(&self) -> Result<String, PictureError> {
         let mut text = String::new();
         register_fonts().map_err(|reason| self.failure(&reason))?;
@@ -77,7 +77,7 @@ pub trait Picture {
     }
 }
 
-/// Registers the built-in font with the drawing library, once.
+/// Registers the built-in font with the drawing library at the first call.
 fn register_fonts() -> Result<(), &'static str> {
     static REGISTERED: OnceLock<bool> = OnceLock::new();
     let ok = *REGISTERED.get_or_init(|| register_font("sans-serif", FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT).is_ok());

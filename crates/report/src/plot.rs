@@ -1,6 +1,6 @@
 //! Plots for studies: a log-log scatter plot against the identity, and lines over a linear axis.
 //!
-//! Series differ in colour and also, for print in black and white, in dashes (lines) or shape (points).
+//! Series differ in colour and, for print in black and white, also in dashes (lines) or shape (points).
 
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
@@ -12,41 +12,41 @@ use super::ticks::Labels;
 /// Maximum number of labels of an axis.
 const LABELS: usize = 11;
 
-/// An axis whose least value is at most this share of its greatest begins at zero.
-const NEAR_ZERO: f64 = 0.2;
+/// Greatest ratio of the minimum to the maximum of an axis for which the axis begins at zero.
+const MAX_RATIO_FROM_ZERO: f64 = 0.2;
 /// Width of a character of the legend and height of its lines, in pixels.
-const LETTER: (f64, f64) = (7.5, 18.0);
+const CHAR_SIZE: (f64, f64) = (7.5, 18.0);
 
 /// Points with a name for the legend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its name in the legend.
+    /// Name of the series in the legend.
     pub name: String,
-    /// The points (x, y), in the order in which a line visits them.
+    /// The points (x, y), in the order in which a line connects them.
     pub points: Vec<(f64, f64)>,
 }
 
 /// The form of a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Points on two logarithmic axes of one range, with the line on which both values are equal.
+    /// Points on two logarithmic axes with the same range, with the identity line.
     Scatter,
-    /// Lines on linear axes; the y axis starts at zero where all values are positive.
+    /// Lines on linear axes; the y axis starts at zero if all values are positive.
     Lines,
 }
 
-/// A plot.
+/// A plot of several series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// Title.
+    /// Title of the plot.
     pub title: String,
     /// Label of the x axis, with the unit.
     pub x: String,
     /// Label of the y axis, with the unit.
     pub y: String,
-    /// Its form.
+    /// Form of the plot.
     pub form: Form,
-    /// The data.
+    /// The series of the plot.
     pub series: Vec<Series>,
 }
 
@@ -72,8 +72,8 @@ impl Picture for Plot {
             Form::Lines => {
                 let room = |low: f64, high: f64| if high > low { (high - low) * 0.05 } else { high.abs().max(1.0) * 0.5 };
                 let bottom = if y_low >= 0.0 { 0.0 } else { y_low - room(y_low, y_high) };
-                // An axis that begins at the first of many steps hides how far it is from zero.
-                let x_low = if x_low > 0.0 && x_low <= x_high * NEAR_ZERO { 0.0 } else { x_low };
+                // An axis that begins at the first of many steps would hide its distance from zero.
+                let x_low = if x_low > 0.0 && x_low <= x_high * MAX_RATIO_FROM_ZERO { 0.0 } else { x_low };
                 let x_range = if x_high > x_low { x_low..x_high } else { x_low - room(x_low, x_high)..x_high + room(x_low, x_high) };
                 self.draw_on(area, x_range, bottom..y_high + room(y_low, y_high), None)
             }
@@ -83,15 +83,15 @@ impl Picture for Plot {
 }
 
 impl Plot {
-    /// The corner in which the legend hides the fewest points, given where on the plot a point is: pixels from the left and from the top.
+    /// Returns the corner in which the legend hides the fewest points; `place` maps a point to its pixels from the left and from the top.
     fn corner(&self, place: impl Fn((f64, f64)) -> (f64, f64), (width, height): (f64, f64)) -> SeriesLabelPosition {
         let letters = self.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0) as f64;
-        let (wide, high) = (letters * LETTER.0 + 60.0, self.series.len() as f64 * LETTER.1 + 24.0);
+        let (wide, high) = (letters * CHAR_SIZE.0 + 60.0, self.series.len() as f64 * CHAR_SIZE.1 + 24.0);
         let hidden = |right: bool, lower: bool| {
             let inside = |(x, y): (f64, f64)| {
                 (if right { x >= width - wide } else { x <= wide }) && (if lower { y >= height - high } else { y <= high })
             };
-            // Lines also pass between their points.
+            // Samples of the line between two points.
             let along = |pair: &[(f64, f64)]| {
                 let (from, to) = (place(pair[0]), place(pair[pair.len() - 1]));
                 (0..=16).filter(|step| inside(between(from, to, f64::from(*step) / 16.0))).count()
@@ -111,18 +111,19 @@ impl Plot {
         corners.into_iter().min_by_key(|(_, hidden)| *hidden).map_or(SeriesLabelPosition::UpperLeft, |(corner, _)| corner)
     }
 
-    /// Labels that an axis with these values has at most: no more than there are whole numbers between them, if they are whole.
+    /// Returns the maximum number of labels of an axis: if all values are whole numbers, at most the number of whole numbers in their
+    /// range.
     fn labels(&self, of: impl Fn(&(f64, f64)) -> f64) -> usize {
         let values = || self.series.iter().flat_map(|series| &series.points).map(&of);
         if self.form == Form::Scatter || values().any(|value| value.fract() != 0.0) {
             return LABELS;
         }
         let (low, high) = values().fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| (low.min(value), high.max(value)));
-        let low = if low > 0.0 && low <= high * NEAR_ZERO { 0.0 } else { low };
+        let low = if low > 0.0 && low <= high * MAX_RATIO_FROM_ZERO { 0.0 } else { low };
         LABELS.min((high - low).max(1.0) as usize + 1)
     }
 
-    /// The extent of all points, every one checked.
+    /// Returns the extent of all points after checking every point.
     fn extent(&self) -> Result<Extent, PictureError> {
         let mut extent: Option<Extent> = None;
         for series in &self.series {
@@ -200,18 +201,18 @@ impl Plot {
     }
 }
 
-/// The point at a share of the way from one to another.
+/// Interpolates between two points.
 fn between(from: (f64, f64), to: (f64, f64), share: f64) -> (f64, f64) {
     (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share)
 }
 
-/// Length of a dash and of the gap after it, in pixels; `None` for a solid line.
+/// Returns the length of a dash and of the gap after it, in pixels; `None` for a solid line.
 fn dashes(i: usize) -> Option<(u32, u32)> {
     const DASHES: [Option<(u32, u32)>; 7] = [None, Some((10, 5)), Some((3, 4)), Some((16, 4)), Some((6, 9)), Some((2, 8)), Some((12, 12))];
     DASHES[i % DASHES.len()]
 }
 
-/// A point as a circle, a triangle or a cross.
+/// Draws a point as a circle, a triangle or a cross.
 fn marker<'a, C: Clone + Copy + 'a, B: DrawingBackend>(i: usize, at: C, colour: RGBColor) -> DynElement<'a, B, C>
 where
     Circle<C, i32>: IntoDynElement<'a, B, C>,
@@ -226,7 +227,7 @@ where
     }
 }
 
-/// Colours that can be distinguished with common colour-vision deficiencies (Okabe and Ito, 2008).
+/// Returns a colour that can be distinguished with common colour-vision deficiencies (Okabe and Ito, 2008).
 fn colour(i: usize) -> RGBColor {
     const COLOURS: [RGBColor; 7] = [
         RGBColor(0, 114, 178),
@@ -255,7 +256,7 @@ mod tests {
     #[test]
     fn a_scatter_plot_shows_every_point_its_labels_and_the_identity() {
         let svg = plot(Form::Scatter, &[(1e3, 1.2e3), (1e5, 0.8e5), (2e6, 2e6)]).svg().unwrap();
-        // Three points and one in the legend, of either shape.
+        // Each shape occurs four times: three points and one in the legend.
         assert_eq!((svg.matches("<circle").count(), svg.matches("<polygon").count()), (4, 4), "{svg}");
         for text in ["cycles", "measured [cycles]", "simulated [cycles]", "first", "second", "100 k", "1 M"] {
             assert!(svg.lines().any(|line| line.trim() == text), "{text} is missing in {svg}");
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_legend_stands_where_no_curve_is_and_whole_numbers_have_no_fractions_between_them() {
+    fn the_legend_avoids_curves_and_whole_numbers_have_whole_labels() {
         let corner = |points: &[(f64, f64)]| {
             let size = (400.0, 300.0);
             let place = |(x, y): (f64, f64)| (x * size.0, (1.0 - y) * size.1);
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_axes_cannot_show_is_an_error_that_names_the_point() {
+    fn invalid_points_are_errors_that_name_the_point() {
         let error = plot(Form::Scatter, &[(1.0, 0.0)]).svg().unwrap_err().to_string();
         assert_eq!(error, "the plot \"cycles\" cannot show the point (1, 0) of \"first\"");
         assert!(plot(Form::Lines, &[(f64::NAN, 0.0)]).svg().is_err());

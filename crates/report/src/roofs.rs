@@ -1,70 +1,72 @@
-//! What a GPU can do at most: the roofs that a verdict measures a kernel against.
+//! Peak rates and capacities of a GPU, with which a verdict compares a kernel.
 
 use warpshard_base::SECTOR_BYTES;
 use warpshard_config::Machine;
 use warpshard_config::machine::{CoreStyle, Dram, Sm};
 
-/// A kind of execution units of all SMs.
+/// A kind of execution units, over all SMs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PipeRoof {
-    /// Its name.
+    /// Name of the execution units.
     pub name: &'static str,
-    /// The classes of instructions that it executes: the name of the counter of issued ones, and the core cycles that one of them takes of the
-    /// units of an SM together.
+    /// Instruction classes of these units: the name of the counter of issued instructions, and the core cycles for which an instruction
+    /// occupies all units of an SM together.
     pub classes: Vec<(&'static str, f64)>,
 }
 
-/// The roofs of a GPU. Rates are per core cycle, over the GPU.
+/// Peak rates and capacities of a GPU. Rates are per core cycle and for the whole GPU unless stated otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Roofs {
-    /// SMs.
+    /// Number of SMs.
     pub sms: u32,
-    /// Warp schedulers of an SM.
+    /// Warp schedulers per SM.
     pub schedulers: u32,
-    /// Warp slots of an SM.
+    /// Warp slots per SM.
     pub warps: u32,
-    /// Bytes of shared memory of an SM.
+    /// Bytes of shared memory per SM.
     pub shared_bytes: u32,
-    /// Registers of an SM.
+    /// Registers per SM.
     pub registers: u32,
-    /// Warp instructions that an SM issues.
+    /// Peak issue rate of an SM, in warp instructions.
     pub issue: f64,
     /// Execution units by kind.
     pub pipes: Vec<PipeRoof>,
-    /// Accesses to the L1, of an SM.
+    /// Peak L1 accesses of an SM.
     pub l1: f64,
-    /// Whether an access to the L1 is of one sector.
+    /// True if an access to the L1 covers one sector.
     pub sectors: bool,
-    /// Packets that the network takes and delivers.
+    /// Peak packets that the network accepts and delivers.
     pub network: f64,
-    /// LLC slices.
+    /// Number of LLC slices.
     pub slices: u32,
-    /// Sectors that the LLC's slices read in a cycle, if requests are for whole lines. Requests for single sectors reach `1 / mem.llc.read_sectors` of it.
+    /// Peak sectors read from all LLC slices for requests of whole lines. Requests for single sectors reach `1 / mem.llc.read_sectors` of
+    /// this rate.
     pub llc: f64,
-    /// Extra time of a write, and of a write of a part of a sector beyond that, in reads of a sector.
+    /// Additional slice time of a write, and further additional time of a write to a part of a sector, in units of the time of a sector
+    /// read.
     pub llc_writes: (f64, f64),
-    /// Bytes of DRAM.
+    /// Peak DRAM bytes.
     pub dram: f64,
-    /// Rows of DRAM that are opened; `None` for channels that follow the commands of a device.
+    /// Peak DRAM row activations; `None` for channels that follow the commands of a device.
     pub rows: Option<f64>,
-    /// Floating-point operations in single precision: a fused multiply-add of every lane.
+    /// Peak single-precision floating-point operations: a fused multiply-add on every lane.
     pub flops: f64,
-    /// Floating-point operations of the matrix units in products of warp groups with 16-bit elements; 0 for GPUs without such products.
+    /// Peak floating-point operations of warp-group matrix products with 16-bit elements; 0 for GPUs without such products.
     pub product_flops: f64,
 }
 
-/// Floating-point operations for each column of a warp group's product: 64 rows x 16 elements of k x (a multiplication and an addition).
-const OF_COLUMN: f64 = 64.0 * 16.0 * 2.0;
+/// Floating-point operations per column of a warp-group product: 64 rows x 16 elements of k x (a multiplication and an addition).
+const FLOPS_PER_COLUMN: f64 = 64.0 * 16.0 * 2.0;
 
 impl Roofs {
-    /// The roofs of one GPU.
+    /// Computes the peak rates of one GPU.
     pub fn of(gpu: &Machine) -> Self {
         let (sm, clocks, map) = (&gpu.gpu.sm, &gpu.clocks, &gpu.mem.map);
         let per_core = |khz: u64| khz as f64 / (clocks.core.0.max(1)) as f64;
         let (sms, slices) = (gpu.gpu.sms, map.partitions * map.slices_per_partition);
         let width = gpu.mem.llc.read_sectors;
         let (burst_bytes, bursts_per_clock) = gpu.mem.dram.burst();
-        // A port takes a flit per cycle. A packet of a crossbar without virtual channels counts as one, whatever it carries.
+        // A port accepts a flit per cycle. A packet of a crossbar without virtual channels counts as one flit, whatever its size.
         let (channel, header, partners) = match &gpu.noc.mesh {
             Some(mesh) => (mesh.channel_bytes, mesh.header_bytes, map.partitions),
             None => (gpu.noc.vc.channel_bytes, gpu.noc.vc.header_bytes, slices),
@@ -90,21 +92,21 @@ impl Roofs {
             rows: rows(&gpu.mem.dram).map(|each| f64::from(map.partitions) * each * per_core(clocks.dram.0)),
             flops: f64::from(sms) * fused * 32.0 * 2.0,
             product_flops: match sm.style {
-                CoreStyle::ControlWords => f64::from(sms) * f64::from(sm.control.products.columns) * OF_COLUMN,
+                CoreStyle::ControlWords => f64::from(sms) * f64::from(sm.control.products.columns) * FLOPS_PER_COLUMN,
                 CoreStyle::SubCores | CoreStyle::Shared => 0.0,
             },
         }
     }
 }
 
-/// Rows that a channel opens in a cycle of its clock: as many as its banks can, or its activations may follow each other.
+/// Returns the row activations of a channel per cycle of its clock: limited by tRC of all its banks and by tRRD of the channel.
 fn rows(dram: &Dram) -> Option<f64> {
     let timing = &dram.timing;
     let rate = |cycles: u32, of: u32| f64::from(of) / f64::from(cycles.max(1));
     dram.control.is_none().then(|| rate(timing.tRC, dram.banks).min(rate(timing.tRRD, 1)))
 }
 
-/// The units of an SM. A class whose own units a machine lacks runs on others, as `gpu.sm.units` describes.
+/// Returns the execution units of an SM. A class without dedicated units runs on other units, as `gpu.sm.units` describes.
 fn pipes(sm: &Sm) -> Vec<PipeRoof> {
     let units = &sm.units;
     let int = if units.int > 0 { ("INT", units.int) } else { ("SP", units.sp) };
@@ -121,7 +123,7 @@ fn pipes(sm: &Sm) -> Vec<PipeRoof> {
         ("issued_texture", or("texture", units.texture, int)),
         ("issued_uniform", or("uniform", units.uniform, int)),
     ];
-    // The pipes of a core with control words, in the order of the classes.
+    // Pipe indices of a core with control words, in the order of the classes.
     let by_pipe = [0usize, 4, 4, 6, 5, 10, 11, 4, 12];
     let mut pipes: Vec<PipeRoof> = Vec::new();
     for (class, (counter, (name, count))) in classes.into_iter().enumerate() {

@@ -1,15 +1,15 @@
-//! Heads and rows as CSV, quoted according to RFC 4180.
+//! CSV from a header and rows, quoted according to RFC 4180.
 
 use std::io;
 
 use super::folder::Target;
 
-/// A table of texts, for studies.
+/// Formats a table of texts as CSV, for studies.
 pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     write(head, rows)
 }
 
-/// A header and rows as CSV.
+/// Formats a header and rows as CSV.
 pub(super) fn write<C: AsRef<[u8]>, D: AsRef<[u8]>, R: IntoIterator<Item = D>>(
     head: impl IntoIterator<Item = C>,
     rows: impl IntoIterator<Item = R>,
@@ -19,10 +19,10 @@ pub(super) fn write<C: AsRef<[u8]>, D: AsRef<[u8]>, R: IntoIterator<Item = D>>(
     String::from_utf8(bytes).expect("cells are text, and so are the separators")
 }
 
-/// The same into a file.
+/// Writes a header and rows as CSV to a file.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// Fails if the file cannot be written.
 pub(super) fn write_to<C: AsRef<[u8]>, D: AsRef<[u8]>, R: IntoIterator<Item = D>>(
     to: Target<'_>,
     head: impl IntoIterator<Item = C>,

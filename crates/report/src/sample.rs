@@ -1,4 +1,4 @@
-//! A small made-up run for the tests of this module.
+//! A small synthetic run for the tests of this crate.
 
 use warpshard_base::{AppId, Frequency, KernelIndex, StreamId};
 use warpshard_stats::{
@@ -112,7 +112,7 @@ fn interval(cycle: u64, instructions: u64, reads: u64) -> IntervalRow {
     IntervalRow { cycle, counters: ["sm", "dram"].into_iter().zip(counted).collect() }
 }
 
-/// Two kernels on two SMs.
+/// Returns the outcome of two kernels on two SMs.
 pub(super) fn outcome() -> Outcome {
     let dram = counted!["reads" "bursts" = 850, "writes" "bursts" = 60, "row_hits" "requests" = 400, "row_misses" "requests" = 100];
     let mut components = vec![sm(0, 1), sm(1, 2), llc(0), llc(1)];
@@ -145,7 +145,7 @@ pub(super) fn outcome() -> Outcome {
     }
 }
 
-/// Its execution on the host.
+/// Returns the facts of the run's execution on the host.
 pub(super) fn host() -> HostFacts {
     HostFacts {
         startup_seconds: 0.021,

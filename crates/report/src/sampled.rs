@@ -1,4 +1,4 @@
-//! How a sampled run came about: as JSON, and in words for the summary.
+//! The sampling of a run: as JSON, and in sentences for the summary.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use warpshard_stats::{Basis, Estimate, Sampled};
 
 use super::text::{count, percent};
 
-/// The part `sampled` of `stats.json`.
+/// Returns the part `sampled` of `stats.json`.
 pub(super) fn json(sampled: &Sampled) -> Value {
     let one = |estimate: &Estimate| {
         json!({
@@ -46,7 +46,7 @@ pub(super) fn json(sampled: &Sampled) -> Value {
     })
 }
 
-/// The same in sentences, of which the last says how wide the intervals are.
+/// Describes the sampling in sentences; the last sentence contains the widths of the confidence intervals.
 pub(super) fn words(sampled: &Sampled) -> Vec<String> {
     let cut = match sampled.in_parts {
         0 => String::new(),
@@ -63,7 +63,7 @@ pub(super) fn words(sampled: &Sampled) -> Vec<String> {
     let widths = format!("within, with a confidence of {}: {}", percent(sampled.confidence), widths.collect::<Vec<_>>().join(", "));
     let missed = sampled.estimate("net_cycles").and_then(Estimate::relative).filter(|width| *width > sampled.wanted);
     let missed = missed
-        .map(|width| format!("the interval of net_cycles is wider ({}) than asked for ({})", percent(width), percent(sampled.wanted)));
+        .map(|width| format!("the interval of net_cycles is wider ({}) than requested ({})", percent(width), percent(sampled.wanted)));
     [Some(what), Some(widths), missed].into_iter().flatten().collect()
 }
 
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sampled_run_says_so_in_every_file() {
+    fn a_sampled_run_is_marked_in_every_file() {
         let (facts, outcome) = (sample::facts(), outcome());
         let value: Value = serde_json::from_str(&stats::stats(&facts, &outcome)).unwrap();
         assert_eq!(value["ended_by"], "sampled");
@@ -113,9 +113,9 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_that_is_too_wide_is_said() {
+    fn a_wide_interval_is_reported() {
         let words = words(outcome().sampled.as_ref().unwrap());
         assert_eq!(words.len(), 3);
-        assert!(words[2].contains("wider (2.5 %) than asked for (2.0 %)"), "{words:?}");
+        assert!(words[2].contains("wider (2.5 %) than requested (2.0 %)"), "{words:?}");
     }
 }

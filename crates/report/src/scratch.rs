@@ -1,8 +1,8 @@
-//! Folders under temporary names: what is written there appears under its own name when it is complete, and not before.
+//! Folders under temporary names: files written there appear under the final name only when the folder is complete.
 //!
-//! A folder `.warpshard-KEY.partial` belongs to the process that holds the lock `.warpshard-KEY.lock` next to it. A killed
-//! process leaves both; whoever makes the next temporary folder there removes them. The lock is empty where its process was killed before it
-//! wrote its number.
+//! A folder `.warpshard-KEY.partial` belongs to the process that holds the lock `.warpshard-KEY.lock` next to it. A killed process leaves
+//! both; the next process that creates a temporary folder there removes them. The lock file is empty if its process was killed before it
+//! wrote its id.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -15,40 +15,40 @@ const PREFIX: &str = ".warpshard-";
 const FOLDER: &str = ".partial";
 const LOCK: &str = ".lock";
 
-/// Distinguishes the folders of one process; no results depend on it.
+/// Counter that distinguishes the folders of one process; no results depend on it.
 static NEXT: Mutex<u32> = Mutex::new(0);
 
-/// A number that this process has not used.
+/// Returns a number that this process has not used.
 fn next() -> u32 {
     let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
     *next += 1;
     *next
 }
 
-/// A temporary folder, removed with all that is in it when it is dropped before it was moved.
+/// A temporary folder, which is removed with its contents when it is dropped before it was renamed.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
     moved: bool,
-    /// Dropped after the folder has gone.
+    /// Dropped after the folder has been removed.
     _lock: Lock,
 }
 
 impl Scratch {
-    /// An empty folder in `parent`, from which the remains of killed processes are removed first.
+    /// Creates an empty folder in `parent`, after removing the remains of killed processes.
     ///
     /// # Errors
-    /// When nothing can be written into `parent`.
+    /// Fails if `parent` cannot be written.
     pub fn new(parent: &Path) -> io::Result<Self> {
         sweep(parent);
         loop {
             let key = format!("{}-{}", std::process::id(), next());
-            // Another host's process may have this number.
+            // A process on another host may have the same process id.
             if let Some(lock) = Lock::take(&lock_path(parent, &key))? {
                 let path = parent.join(format!("{PREFIX}{key}{FOLDER}"));
                 match fs::create_dir(&path) {
                     Ok(()) => return Ok(Self { path, moved: false, _lock: lock }),
-                    // Remains that could not be removed.
+                    // The remains of a killed process could not be removed.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                     Err(error) => return Err(error),
                 }
@@ -56,15 +56,15 @@ impl Scratch {
         }
     }
 
-    /// Where the folder is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives the folder its name.
+    /// Renames the folder to its final name.
     ///
     /// # Errors
-    /// When `to` is a file or a folder that is not empty, or the system refuses.
+    /// Fails if `to` is a file or a folder that is not empty, or the rename fails.
     pub fn rename(&mut self, to: &Path) -> io::Result<()> {
         fs::rename(&self.path, to)?;
         self.moved = true;
@@ -75,29 +75,29 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.moved {
-            // What cannot be removed is left to the next process.
+            // The next process removes what this one could not.
             let _ = fs::remove_dir_all(&self.path);
         }
     }
 }
 
-/// The file in `parent` whose lock stands for `key`.
+/// Returns the path of the lock file of `key` in `parent`.
 pub(super) fn lock_path(parent: &Path, key: &str) -> PathBuf {
     parent.join(format!("{PREFIX}{key}{LOCK}"))
 }
 
-/// Whether a file of this name is a lock or a temporary folder.
+/// Returns true if `name` is the name of a lock file or a temporary folder.
 pub(super) fn is_temporary(name: &str) -> bool {
     key(name).is_some()
 }
 
-/// What a temporary folder and its lock have in common.
+/// Returns the key that a temporary folder and its lock share.
 fn key(name: &str) -> Option<&str> {
     let name = name.strip_prefix(PREFIX)?;
     name.strip_suffix(FOLDER).or_else(|| name.strip_suffix(LOCK))
 }
 
-/// Removes temporary folders and locks whose process has ended. What cannot be removed, as another user's, stays.
+/// Removes temporary folders and locks whose process has ended. Files that cannot be removed, such as files of another user, stay.
 pub(super) fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -110,21 +110,21 @@ pub(super) fn sweep(parent: &Path) {
     }
 }
 
-/// Whether there is a device, a pipe or a socket of this name, which a file must not replace.
+/// Returns true if the path is a device, a pipe or a socket, which a file must not replace.
 pub fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir())
 }
 
-/// Writes a file under a temporary name first, so that it is complete or not there. A link stays, and its target is written. Devices and pipes are
-/// written into.
+/// Writes a file under a temporary name and renames it, so that an incomplete file never appears. If the path is a symbolic link, its
+/// target is replaced. Devices and pipes are written directly.
 ///
 /// # Errors
-/// When the system refuses.
+/// Fails if the file cannot be written.
 pub fn write_whole(path: &Path, contents: &[u8]) -> io::Result<()> {
     if is_special(path) {
         return fs::OpenOptions::new().write(true).open(path)?.write_all(contents);
     }
-    // Of a link that leads nowhere the link itself is replaced.
+    // A dangling link is itself replaced.
     let target = fs::canonicalize(path);
     let path = target.as_deref().unwrap_or(path);
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_not_moved_leaves_nothing() {
+    fn a_dropped_folder_is_removed() {
         let root = tempfile::tempdir().unwrap();
         let scratch = Scratch::new(root.path()).unwrap();
         fs::write(scratch.path().join("a"), "1").unwrap();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_moved_stays() {
+    fn a_renamed_folder_stays() {
         let root = tempfile::tempdir().unwrap();
         let mut scratch = Scratch::new(root.path()).unwrap();
         scratch.rename(&root.path().join("done")).unwrap();
@@ -165,11 +165,11 @@ mod tests {
     }
 
     #[test]
-    fn remains_of_dead_processes_go_and_what_a_live_one_writes_stays() {
+    fn sweep_removes_only_remains_of_dead_processes() {
         let root = tempfile::tempdir().unwrap();
         let alive = Scratch::new(root.path()).unwrap();
         fs::write(alive.path().join("stats.json"), "1").unwrap();
-        // With a lock and without, a folder and a file, and a lock alone.
+        // The remains cover a lock with a folder, a folder or a file without a lock, and a lock alone.
         for name in ["1-0", "2-0"] {
             fs::create_dir(root.path().join(format!(".warpshard-{name}.partial"))).unwrap();
             fs::write(root.path().join(format!(".warpshard-{name}.partial/stats.json")), "").unwrap();

@@ -1,7 +1,7 @@
-//! Stores the results of runs by content, so that each run is simulated once: an interrupted study resumes, and parts that were
-//! simulated elsewhere are combined by copying their files into one folder.
+//! Stores the results of runs by content, so that each run is simulated once: an interrupted study resumes, and parts that were simulated
+//! elsewhere are combined by copying their files into one folder.
 //!
-//! In: the folder, and a key with everything that the run depends on. Out: the result. A file holds its key as well as the result, so
+//! A file is identified by a hash of the key, which contains everything that the run depends on. The file also contains the key itself, so
 //! that a hash collision cannot return the result of another run.
 
 use std::fs;
@@ -18,10 +18,11 @@ struct Stored<T> {
     result: T,
 }
 
-/// The result that an earlier call stored in `folder` under the same `key` and `sources` of the program, or else that of `make`.
+/// Returns the result that an earlier call stored in `folder` under the same `key` and `sources` of the program, or else the result of
+/// `make`.
 ///
 /// # Errors
-/// Those of `make`.
+/// Fails if `make` fails.
 pub fn stored<T: Serialize + DeserializeOwned, E>(
     folder: Option<&Path>,
     sources: &str,

@@ -1,5 +1,4 @@
-//! Strips: one small chart per series, one below the other, with a common x axis, for values of different units over the same
-//! time.
+//! Strip charts: one small chart per series, one below the other, with a common x axis, for values of different units over the same time.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -8,25 +7,25 @@ use super::picture::{Picture, PictureError, SIZE};
 use super::plot::Series;
 use super::ticks::Labels;
 
-/// A picture of strips.
+/// A picture of strip charts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Strips {
-    /// Title.
+    /// Title of the picture.
     pub title: String,
     /// Label of the x axis, with the unit.
     pub x: String,
-    /// The strips from top to bottom; each is named on its left.
+    /// The strips from top to bottom; the name of each strip is on its left.
     pub strips: Vec<Series>,
 }
 
 /// Maximum numbers of labels of the x axis and of the y axis of a strip.
 const LABELS: (usize, usize) = (6, 3);
 /// Height of a strip in pixels.
-const STRIP: u32 = 110;
+const STRIP_HEIGHT: u32 = 110;
 /// Height of the x axis in pixels.
-const BELOW: u32 = 56;
+const AXIS_HEIGHT: u32 = 56;
 /// Height of the title and the x axis in pixels.
-const AROUND: u32 = 40 + BELOW;
+const FRAME_HEIGHT: u32 = 40 + AXIS_HEIGHT;
 
 impl Picture for Strips {
     fn title(&self) -> &str {
@@ -34,7 +33,7 @@ impl Picture for Strips {
     }
 
     fn size(&self) -> (u32, u32) {
-        (SIZE.0, AROUND + STRIP * self.strips.len() as u32)
+        (SIZE.0, FRAME_HEIGHT + STRIP_HEIGHT * self.strips.len() as u32)
     }
 
     fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), PictureError> {
@@ -51,7 +50,7 @@ impl Strips {
     fn draw_on<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>, x: (f64, f64)) -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
         area.fill(&WHITE)?;
         let area = area.margin(8, 0, 0, 0).titled(&self.title, ("sans-serif", 22))?;
-        let (strips, below) = area.split_vertically(area.dim_in_pixel().1 - BELOW);
+        let (strips, below) = area.split_vertically(area.dim_in_pixel().1 - AXIS_HEIGHT);
         for (series, strip) in self.strips.iter().zip(strips.split_evenly((self.strips.len(), 1))) {
             let (low, high) = range(series.points.iter().map(|(_, y)| *y)).unwrap_or((0.0, 1.0));
             let mut builder = ChartBuilder::on(&strip);
@@ -82,7 +81,7 @@ impl Strips {
     }
 }
 
-/// Minimum and maximum, widened where they are equal.
+/// Returns minimum and maximum, widened if they are equal.
 fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let extent = values.fold(None, |extent: Option<(f64, f64)>, value| {
         Some(extent.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
@@ -110,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn more_strips_make_a_higher_picture() {
+    fn the_height_grows_with_the_number_of_strips() {
         let svg = strips(&[1.0]).svg().unwrap();
-        assert!(svg.contains(&format!("height=\"{}\"", AROUND + 2 * STRIP)), "{svg}");
+        assert!(svg.contains(&format!("height=\"{}\"", FRAME_HEIGHT + 2 * STRIP_HEIGHT)), "{svg}");
     }
 
     #[test]
-    fn what_cannot_be_drawn_is_an_error() {
+    fn invalid_values_cannot_be_drawn() {
         assert!(matches!(strips(&[]).svg(), Err(PictureError::Empty { .. })));
         assert!(matches!(strips(&[1.0, f64::NAN]).svg(), Err(PictureError::Value { .. })));
     }

@@ -1,4 +1,4 @@
-//! The report of a run as text: `summary.txt`, and the same on the terminal.
+//! The report of a run as text, for `summary.txt` and for the terminal.
 
 use std::collections::hash_map::Entry;
 
@@ -14,15 +14,15 @@ use super::system;
 use super::text::{
     Align, Style, Table, UNKNOWN, bar, clip, count, counted, demangled, joules, known, percent, printable, seconds, si, wrap,
 };
-use super::verdict::Judge;
+use super::verdict::VerdictBuilder;
 
-/// Maximum number of kernels in the report; of more, the longest are shown.
+/// Maximum number of kernels in the report; the longest kernels are shown.
 const MAX_KERNELS: usize = 20;
 
-/// Kernels with a verdict in the report; all are in `stats.json`.
+/// Maximum number of kernels with a verdict in the report; `stats.json` has all verdicts.
 const MAX_VERDICTS: usize = 5;
 
-/// The whole report, ending in a newline.
+/// Formats the whole report, which ends in a newline.
 pub fn summary(facts: &RunFacts, outcome: &Outcome, host: &HostFacts, style: Style) -> String {
     let totals = Totals::of(&outcome.components);
     let mut text = headline(facts, outcome, style);
@@ -51,7 +51,7 @@ fn section(title: &str, style: Style) -> String {
     format!("{} {}\n", style.title(title), style.faint(&rule))
 }
 
-/// The GPUs and links of a system.
+/// Formats the GPUs and links of a system.
 fn gpus(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     let lines = system::lines(outcome, facts.core.0);
     if lines.is_empty() {
@@ -60,12 +60,12 @@ fn gpus(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     lines.iter().fold(section("GPUs and links", style), |text, each| text + &line(each, style))
 }
 
-/// A paragraph, indented.
+/// Formats an indented paragraph.
 fn line(text: &str, style: Style) -> String {
     wrap(&format!("  {text}"), 4, style.width()) + "\n"
 }
 
-/// The same, as secondary information.
+/// Formats an indented paragraph of secondary information.
 fn aside(text: &str, style: Style) -> String {
     style.faint(line(text, style).trim_end()) + "\n"
 }
@@ -111,7 +111,7 @@ fn headline(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     text + &line(&cycles, style) + &line(&instructions, style) + &code
 }
 
-/// The lateness of messages of a relaxed run, as a sentence.
+/// Describes the lateness of messages of a relaxed run in a sentence.
 pub fn relaxed_words(relaxed: &Relaxed) -> String {
     let late = match (relaxed.late_share(), relaxed.mean_lateness()) {
         (Some(share), Some(mean)) => format!(
@@ -209,10 +209,10 @@ fn scheduler_cycles(totals: &Totals, style: Style) -> String {
         let occupancy = format!("SMs had resident CTAs in {} of their cycles, with {warps:.1} warps on average", percent(active));
         text.push_str(&aside(&occupancy, style));
     }
-    text + &shares("Warp cycles by state, as in Nsight Compute", &metrics::warp_cycles(totals), nsight::OF_WARP, style)
+    text + &shares("Warp cycles by state, as in Nsight Compute", &metrics::warp_cycles(totals), nsight::WARP_COUNTER_PREFIX, style)
 }
 
-/// A section with the share of each counter in the sum of all; empty where that is zero. Names are without `prefix`.
+/// Formats a section with the share of each counter in the sum of all; empty if the sum is zero. Names are shown without `prefix`.
 fn shares(title: &str, reasons: &[Counted], prefix: &str, style: Style) -> String {
     let all: u64 = reasons.iter().map(|c| c.value).sum();
     if all == 0 {
@@ -226,7 +226,7 @@ fn shares(title: &str, reasons: &[Counted], prefix: &str, style: Style) -> Strin
         let share = reason.value as f64 / all as f64;
         let label = clip(&name(reason.info.name), widest);
         let drawn = bar(share, room);
-        // A reason that occurred is visible, however rare it is.
+        // Even the smallest nonzero share has a visible bar.
         let drawn = if drawn.is_empty() { "▏" } else { &drawn };
         text.push_str(&format!("  {label:<widest$}  {:>7}  {}\n", percent(share), style.bar(drawn)));
     }
@@ -261,7 +261,7 @@ fn memory(facts: &RunFacts, outcome: &Outcome, totals: &Totals, style: Style) ->
     section("Memory", style) + &table.render(style) + &aside(meaning, style)
 }
 
-/// Mean power and energy, and the components with the largest shares.
+/// Formats mean power and energy, and the components with the largest shares.
 fn power(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     let (Some(model), Some(energy)) = (&facts.energy, energy::breakdown(facts, outcome)) else { return String::new() };
     let instructions = Work::of_run(outcome).thread_instructions;
@@ -343,7 +343,7 @@ fn host_lines(outcome: &Outcome, host: &HostFacts, style: Style) -> String {
     section("Host", style) + &lines.iter().map(|text| line(text, style)).collect::<String>()
 }
 
-/// What limits the longest kernels, one of each name.
+/// Formats the verdicts of the longest kernels, one per kernel name.
 fn verdicts(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     let mut longest: Vec<(u64, &KernelStats)> = Vec::new();
     let mut of_name: FxHashMap<&str, usize> = FxHashMap::default();
@@ -360,7 +360,7 @@ fn verdicts(facts: &RunFacts, outcome: &Outcome, style: Style) -> String {
     }
     let names = longest.len();
     longest.sort_by_key(|(cycles, _)| std::cmp::Reverse(*cycles));
-    let judge = Judge::new(facts, outcome);
+    let judge = VerdictBuilder::new(facts, outcome);
     let shown = longest.iter().take(MAX_VERDICTS).filter_map(|(_, kernel)| Some((kernel, judge.verdict(kernel)?)));
     let lines: Vec<String> = shown.flat_map(|(kernel, verdict)| verdict.lines(&kernel.name)).collect();
     if lines.is_empty() {
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rate_is_over_the_span_that_its_counters_counted_in() {
+    fn every_rate_covers_the_time_of_its_counters() {
         use warpshard_stats::{ApplicationStats, ComponentStats, Counted, CounterInfo, GpuStats, SystemStats};
         // The last kernel ends after 18,000 cycles of 1 ns, and CPU cores keep the run going up to 72,000.
         let (mut outcome, facts) = (sample::outcome(), sample::facts());
@@ -446,7 +446,7 @@ mod tests {
         // 144,000 bytes in 72 us, half of the time.
         let link = cells("link 0").join(" ");
         assert!(link.contains("144000 bytes, 2.00 GB/s, busy 50.0 %"), "{link}");
-        // Instructions of kernels are over the kernels' cycles, and IPC is thread instructions in every table.
+        // Kernel IPC is relative to the kernels' cycles, and every table counts thread instructions.
         assert!(text.contains("36,000 thread instructions, 2.00 thread instructions per cycle"), "{text}");
         assert_eq!(cells("0  app")[6], "2.00", "{text}");
         assert_eq!(cells("1  saxpy").last().unwrap(), "5.25");
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relaxed_run_says_so_below_its_title() {
+    fn a_relaxed_run_is_marked_below_its_title() {
         let mut outcome = sample::outcome();
         let mut relaxed = Relaxed { epoch_cycles: 320, lookahead_cycles: 40, messages: 1000, late: Default::default() };
         outcome.relaxed = Some(relaxed);
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_nothing_still_has_a_report() {
+    fn a_run_without_cycles_has_a_report() {
         let mut outcome = sample::outcome();
         outcome.cycles = 0;
         outcome.kernels.clear();
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_kernels_the_longest_are_shown_in_their_order() {
+    fn the_longest_kernels_are_shown_in_launch_order() {
         let mut outcome = sample::outcome();
         let kernel = outcome.kernels[0].clone();
         outcome.kernels = (0..30u64)
@@ -522,7 +522,7 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
         let missing: Vec<_> = words(&plain(&sample::outcome(), &sample::host())).difference(&words(&text)).cloned().collect();
-        // Tables cut long names to the columns that there are.
+        // Tables cut long names to the available columns.
         let cut = |word: &String| word.contains(['─', '█', '<', '>', ',', '*', '…']) || word.chars().any(|c| "▏▎▍▌▋▊▉".contains(c));
         assert!(missing.iter().all(cut), "{missing:?} is missing in {text}");
     }

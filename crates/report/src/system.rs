@@ -1,10 +1,10 @@
-//! What a run on several GPUs reports besides: totals of each GPU, and its links.
+//! Additional results of a run on several GPUs: totals of each GPU, and its links.
 
 use serde_json::{Map, Value, json};
 
 use warpshard_stats::{Counted, GpuStats, Outcome, SystemStats};
 
-/// The part `system` of `stats.json`.
+/// Returns the part `system` of `stats.json`.
 pub(super) fn json(system: &SystemStats) -> Value {
     let values = |counters: &[Counted]| counters.iter().map(|c| (c.info.name.to_owned(), c.value.into())).collect::<Map<_, _>>();
     let gpu = |(number, gpu): (usize, &GpuStats)| {
@@ -17,10 +17,10 @@ pub(super) fn json(system: &SystemStats) -> Value {
     })
 }
 
-/// Links that the report lists at most: the busiest.
+/// Maximum number of links in the report; the busiest links are listed.
 const MAX_LINKS: usize = 8;
 
-/// A line per GPU, and one per link that sent anything, of many the busiest; none for a GPU alone.
+/// Returns a line per GPU, and a line for each of the busiest links; empty for a single GPU.
 pub(super) fn lines(outcome: &Outcome, khz: u64) -> Vec<String> {
     let Some(system) = &outcome.system else { return Vec::new() };
     let mut lines = Vec::new();

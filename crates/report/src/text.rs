@@ -1,25 +1,25 @@
-//! Text for terminals and files: control characters made visible, numbers with separators and units, tables, bars.
+//! Text for terminals and files: escaped control characters, numbers with separators and units, tables, bars.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Columns of a report in a file or pipe, and the most that it takes on a terminal.
+/// Columns of a report in a file or pipe, and maximum columns on a terminal.
 pub const WIDTH: usize = 100;
 
-/// The least columns that a report is laid out for.
+/// Minimum columns of a report.
 const MIN_WIDTH: usize = 40;
 
-/// Columns that the names of a table keep when it does not fit.
+/// Minimum columns of the names of a table that does not fit.
 const MIN_NAME: usize = 12;
 
-/// What text is written for.
+/// Destinations of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// A file or pipe: no colours, [`WIDTH`] columns.
     Plain,
     /// A terminal.
     Terminal {
-        /// Whether text carries colours.
+        /// True if text has colours.
         colour: bool,
         /// Columns of the terminal.
         columns: usize,
@@ -27,10 +27,10 @@ pub enum Style {
 }
 
 impl Style {
-    /// The sequences that colours are made of, and no others.
+    /// All escape sequences that colours use.
     pub const SEQUENCES: [&str; 5] = [TITLE, FAINT, BAR, WARNING, END];
 
-    /// Columns that a line may take.
+    /// Returns the maximum columns of a line.
     pub fn width(self) -> usize {
         match self {
             Self::Plain => WIDTH,
@@ -38,7 +38,7 @@ impl Style {
         }
     }
 
-    /// The same with at most so many columns.
+    /// Returns the style with at most `most` columns.
     #[must_use]
     pub fn at_most(self, most: usize) -> Self {
         match self {
@@ -47,22 +47,22 @@ impl Style {
         }
     }
 
-    /// `text` as a title.
+    /// Formats `text` as a title.
     pub fn title(self, text: &str) -> String {
         self.paint(TITLE, text)
     }
 
-    /// `text` as secondary information.
+    /// Formats `text` as secondary information.
     pub fn faint(self, text: &str) -> String {
         self.paint(FAINT, text)
     }
 
-    /// `text` as a bar of a chart.
+    /// Formats `text` as a bar of a chart.
     pub fn bar(self, text: &str) -> String {
         self.paint(BAR, text)
     }
 
-    /// `text` as a warning.
+    /// Formats `text` as a warning.
     pub fn warning(self, text: &str) -> String {
         self.paint(WARNING, text)
     }
@@ -82,19 +82,19 @@ const BAR: &str = "\u{1b}[36m";
 const WARNING: &str = "\u{1b}[33m";
 const END: &str = "\u{1b}[0m";
 
-/// Whether a terminal may do something else with `c` than to show it: control characters, which begin escape sequences, and
-/// characters that change the direction or break lines.
+/// Returns true if a terminal may interpret `c` instead of showing it: control characters, which begin escape sequences, and characters
+/// that change the direction or break lines.
 pub fn controls_terminal(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// `text` on one line, with every character that controls a terminal as an escape: `\n`, `\u{1b}`.
+/// Returns `text` on one line, with every character that controls a terminal as an escape: `\n`, `\u{1b}`.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escape(text, |_| false, &[])
 }
 
-/// As [`printable`], but for lines: line feeds and tabs stay, and so do the sequences in `allowed`.
+/// Escapes several lines as [`printable`] escapes one, but keeps line feeds, tabs and the sequences in `allowed`.
 pub fn printable_lines<'a>(text: &'a str, allowed: &[&str]) -> Cow<'a, str> {
     escape(text, |c| matches!(c, '\n' | '\t'), allowed)
 }
@@ -123,7 +123,7 @@ fn escape<'a>(text: &'a str, keep: impl Fn(char) -> bool, allowed: &[&str]) -> C
     Cow::Owned(escaped)
 }
 
-/// A count with commas between thousands.
+/// Formats a count with commas between thousands.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -136,13 +136,13 @@ pub fn count(value: u64) -> String {
     text
 }
 
-/// A count with its noun: "1 kernel", "2,000 CTAs", "2 launches".
+/// Formats a count with its noun: "1 kernel", "2,000 CTAs", "2 launches".
 pub fn counted(value: u64, noun: &str) -> String {
     let plural = if noun.ends_with("ch") { "es" } else { "s" };
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { plural })
 }
 
-/// A value with an SI prefix and three significant digits: "1.23 M".
+/// Formats a value with an SI prefix and three significant digits: "1.23 M".
 pub fn si(value: f64) -> String {
     if value < 0.0 {
         return format!("-{}", si(-value));
@@ -156,7 +156,7 @@ pub fn si(value: f64) -> String {
     format!("{} ", three_digits(value))
 }
 
-/// Joules in the unit that fits, with three digits: "3.21 mJ".
+/// Formats joules in a suitable unit with three digits: "3.21 mJ".
 pub fn joules(value: f64) -> String {
     let (scale, unit) = match value.abs() {
         v if v >= 0.9995 || v == 0.0 => return format!("{}J", si(value)),
@@ -168,12 +168,12 @@ pub fn joules(value: f64) -> String {
     format!("{} {unit}J", three_digits(value * scale))
 }
 
-/// A share as percent with one decimal.
+/// Formats a share as percent with one decimal.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// A duration in the unit that fits.
+/// Formats a duration in a suitable unit.
 pub fn seconds(value: f64) -> String {
     match value {
         0.0 => "0 s".to_owned(),
@@ -192,15 +192,15 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// Shown in place of a value that is not known.
+/// Text of an unknown value.
 pub const UNKNOWN: &str = "-";
 
-/// `value` in the given format, or a dash.
+/// Formats `value` with `form`, or returns a dash for `None`.
 pub fn known<T>(value: Option<T>, form: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| UNKNOWN.to_owned(), form)
 }
 
-/// A bar that fills `share` of `width` columns, in eighths of a column.
+/// Returns a bar that fills `share` of `width` columns, in eighths of a column.
 pub fn bar(share: f64, width: usize) -> String {
     let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
     let mut text = "█".repeat(eighths / 8);
@@ -208,19 +208,19 @@ pub fn bar(share: f64, width: usize) -> String {
     text
 }
 
-/// A kernel's name as it stands in its source: demangled where a C++ compiler has mangled it.
+/// Returns a kernel's name as in its source: demangled if a C++ compiler has mangled it.
 pub fn demangled(name: &str) -> Cow<'_, str> {
     let source = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()?.demangle().ok()).flatten();
     source.map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
-/// `text` as one word of a shell.
+/// Quotes `text` as one word of a shell.
 pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@%+".contains(c);
     if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// `text` cut to `width` columns, with an ellipsis where it was cut.
+/// Truncates `text` to `width` columns, with an ellipsis if it was too long.
 pub fn clip(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -228,7 +228,7 @@ pub fn clip(text: &str, width: usize) -> String {
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// `text` broken between words so that lines fit `columns`; all lines but the first start with `indent` spaces.
+/// Wraps `text` between words so that lines fit `columns`; all lines but the first start with `indent` spaces.
 pub fn wrap(text: &str, indent: usize, columns: usize) -> String {
     let mut lines = String::new();
     let mut room = columns;
@@ -251,13 +251,13 @@ pub fn wrap(text: &str, indent: usize, columns: usize) -> String {
 /// The alignment of the cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Text.
+    /// Left-aligned, for text.
     Left,
-    /// Numbers.
+    /// Right-aligned, for numbers.
     Right,
 }
 
-/// A table with aligned columns, two columns apart and indented by two.
+/// A table with aligned columns, separated by two spaces and indented by two.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     columns: Vec<(String, Align)>,
@@ -265,19 +265,19 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with the given column heads.
+    /// Creates a table with the given column headers.
     pub fn new(columns: &[(&str, Align)]) -> Self {
         Self { columns: columns.iter().map(|&(head, align)| (head.to_owned(), align)).collect(), rows: Vec::new() }
     }
 
-    /// Adds a row, one cell per column. Characters that control a terminal become visible.
+    /// Adds a row, one cell per column. Characters that control a terminal are escaped.
     pub fn row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.columns.len(), "a row of {cells:?} in a table with other columns");
         self.rows.push(cells.into_iter().map(|cell| printable(&cell).into_owned()).collect());
     }
 
-    /// The table as lines, heads first, that fit the width of `style`: long cells of the first left-aligned column, the
-    /// name, are cut; columns that still do not fit follow as a second table under the first, with the name again.
+    /// Formats the table as lines, headers first, that fit the width of `style`: long cells of the first left-aligned column, the name, are
+    /// truncated; columns that still do not fit follow as a second table under the first, which repeats the name.
     pub fn render(&self, style: Style) -> String {
         let mut widths = self.widths();
         let all: Vec<usize> = (0..widths.len()).collect();
@@ -299,12 +299,12 @@ impl Table {
         parts.join("\n")
     }
 
-    /// The table as lines, heads first, as wide as its cells.
+    /// Formats the table as lines, headers first, as wide as its cells.
     pub fn wide(&self, style: Style) -> String {
         self.lines(&(0..self.columns.len()).collect::<Vec<_>>(), &self.widths(), style)
     }
 
-    /// The chosen columns as lines.
+    /// Formats the given columns as lines.
     fn lines(&self, columns: &[usize], widths: &[usize], style: Style) -> String {
         let heads: Vec<String> = self.columns.iter().map(|c| c.0.clone()).collect();
         let mut text = style.faint(&self.line(&heads, columns, widths)) + "\n";
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_like_numbers() {
+    fn numbers_have_separators_and_units() {
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([counted(1, "CTA"), counted(2000, "CTA")], ["1 CTA", "2,000 CTAs"]);
         assert_eq!([0.0, 12.34, 999.96, -1_234_567.0].map(si), ["0.00 ", "12.3 ", "1.00 k", "-1.23 M"]);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_control_a_terminal_become_visible_everywhere() {
+    fn control_characters_are_escaped_everywhere() {
         let all: String = ('\0'..='\u{ffff}').filter(|&c| controls_terminal(c)).collect();
         assert!(all.chars().count() > 70);
         let mut table = Table::new(&[("name", Align::Left)]);

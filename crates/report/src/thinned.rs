@@ -1,30 +1,31 @@
-//! The points of a line that a picture shows.
+//! Thinning of a line's points for a picture.
 //!
-//! A line of up to [`MOST_POINTS`] points keeps all of them. Of a longer one each group of neighbours keeps its least and its greatest, in their order:
-//! the group is narrower than a pixel, so that the picture looks as with all points.
+//! A line of up to [`MAX_POINTS`] points keeps all of them. A longer line is divided into groups of neighbouring points, and each group
+//! keeps its minimum and its maximum, in their order: a group is narrower than a pixel, so that the picture looks the same as with all
+//! points.
 
-/// Most points of a line: several for each pixel of its width.
-pub(super) const MOST_POINTS: usize = 8192;
+/// Maximum points of a line: several for each pixel of its width.
+pub(super) const MAX_POINTS: usize = 8192;
 
-/// A line whose points arrive one after the other.
+/// A line whose points are added one after the other.
 #[derive(Clone, Debug)]
 pub(super) struct Thinned {
-    /// Points of a group.
+    /// Number of points in a group.
     group: usize,
     kept: Vec<(f64, f64)>,
-    /// Of the present group: the points so far, the least and the greatest, each with its place.
+    /// Number of points so far in the current group; `extremes` has its minimum and maximum, each with its index in the group.
     seen: usize,
     extremes: [(usize, (f64, f64)); 2],
 }
 
 impl Thinned {
-    /// A line of so many points.
+    /// Creates a line that will have `points` points.
     pub(super) fn of(points: usize) -> Self {
-        let group = if points <= MOST_POINTS { 1 } else { points.div_ceil(MOST_POINTS / 2) };
-        Self { group, kept: Vec::with_capacity(points.min(MOST_POINTS)), seen: 0, extremes: [(0, (0.0, 0.0)); 2] }
+        let group = if points <= MAX_POINTS { 1 } else { points.div_ceil(MAX_POINTS / 2) };
+        Self { group, kept: Vec::with_capacity(points.min(MAX_POINTS)), seen: 0, extremes: [(0, (0.0, 0.0)); 2] }
     }
 
-    /// The next point.
+    /// Adds the next point.
     pub(super) fn push(&mut self, point: (f64, f64)) {
         let [least, greatest] = &mut self.extremes;
         if self.seen == 0 || point.1 < least.1.1 {
@@ -49,7 +50,7 @@ impl Thinned {
         self.seen = 0;
     }
 
-    /// The points to draw.
+    /// Returns the points to draw.
     pub(super) fn points(mut self) -> Vec<(f64, f64)> {
         if self.seen > 0 {
             self.close();
@@ -74,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_short_line_keeps_every_point() {
-        let points = line(MOST_POINTS);
+        let points = line(MAX_POINTS);
         assert_eq!(thinned(&points), points);
     }
 
@@ -83,7 +84,7 @@ mod tests {
         let mut points = line(1_000_001);
         (points[700_000].1, points[700_003].1) = (-5.0, 5000.0);
         let kept = thinned(&points);
-        assert!(kept.len() <= MOST_POINTS && kept.len() > MOST_POINTS / 2, "{}", kept.len());
+        assert!(kept.len() <= MAX_POINTS && kept.len() > MAX_POINTS / 2, "{}", kept.len());
         assert!(kept.is_sorted_by(|a, b| a.0 < b.0) && kept.iter().all(|point| points[point.0 as usize] == *point));
         assert!(kept.contains(&(700_000.0, -5.0)) && kept.contains(&(700_003.0, 5000.0)));
     }

@@ -1,14 +1,14 @@
-//! Labels of an axis: numbers with SI prefixes and as many digits as its ticks need to differ.
+//! Labels of an axis: numbers with SI prefixes and the decimals that distinguish its ticks.
 //!
-//! Input: the ticks of an axis. Output: their labels. Invariant: different ticks have different labels, and a label differs
-//! from its tick by at most a hundredth of the distance to the next one, so that 100.25 is not labelled 100.2.
+//! Different ticks have different labels, and a label differs from its tick by at most a hundredth of the distance to the next tick, so
+//! that 100.25 is not labelled 100.2.
 
 use plotters::coord::ranged1d::{BoldPoints, Ranged};
 
 /// Maximum error of a label, as a fraction of the distance to the next tick.
-const OFF: f64 = 0.01;
+const MAX_LABEL_ERROR: f64 = 0.01;
 /// Maximum number of decimals; numbers that need more are written with an exponent.
-const MOST_DECIMALS: usize = 6;
+const MAX_DECIMALS: usize = 6;
 /// SI prefixes from large to small.
 const PREFIXES: [(f64, &str); 5] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, "")];
 
@@ -17,45 +17,45 @@ const PREFIXES: [(f64, &str); 5] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3
 pub struct Labels {
     /// The ticks from low to high.
     ticks: Vec<f64>,
-    /// Ticks at equal distances have one format; those of logarithmic axes have one each.
-    alike: Option<Form>,
+    /// The common format of ticks at equal distances; `None` for a logarithmic axis, whose ticks have individual formats.
+    common: Option<Form>,
 }
 
-/// A format of numbers.
+/// A number format.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Form {
-    /// The divisor of a number, and the prefix for it.
+    /// The divisor of a number and its SI prefix.
     prefix: (f64, &'static str),
-    /// Decimals.
+    /// Number of decimals.
     decimals: usize,
 }
 
 impl Labels {
-    /// The labels of an axis that draws at most `count` of them.
+    /// Returns the labels of an axis that draws at most `count` ticks.
     pub fn of_axis(axis: &impl Ranged<ValueType = f64>, count: usize) -> Self {
         Self::new(axis.key_points(BoldPoints(count)))
     }
 
-    /// The labels of these ticks.
+    /// Returns the labels of these ticks.
     pub fn new(mut ticks: Vec<f64>) -> Self {
         ticks.sort_unstable_by(f64::total_cmp);
         let steps = || ticks.windows(2).map(|pair| pair[1] - pair[0]);
         let (least, most) = steps().fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), step| (least.min(step), most.max(step)));
         let greatest = ticks.iter().fold(0.0, |greatest: f64, tick| greatest.max(tick.abs()));
         let prefix = prefix(greatest);
-        let decimals = |tick: &f64| decimals(tick / prefix.0, least / prefix.0 * OFF);
+        let decimals = |tick: &f64| decimals(tick / prefix.0, least / prefix.0 * MAX_LABEL_ERROR);
         let even = ticks.len() > 1 && most < 1.5 * least;
-        let alike = even.then(|| Form { prefix, decimals: ticks.iter().map(decimals).max().unwrap_or(0) });
-        Self { ticks, alike }
+        let common = even.then(|| Form { prefix, decimals: ticks.iter().map(decimals).max().unwrap_or(0) });
+        Self { ticks, common }
     }
 
-    /// The label of `tick`, one of the ticks of the axis.
+    /// Returns the label of `tick`, one of the ticks of the axis.
     pub fn text(&self, tick: f64) -> String {
         if tick == 0.0 {
             return "0".to_owned();
         }
-        let form = self.alike.unwrap_or_else(|| self.alone(tick));
-        if form.decimals > MOST_DECIMALS {
+        let form = self.common.unwrap_or_else(|| self.individual(tick));
+        if form.decimals > MAX_DECIMALS {
             let value = tick / form.prefix.0;
             let digits = form.decimals.saturating_add_signed(value.abs().log10().floor() as isize);
             return format!("{value:.digits$e}{}", form.prefix.1);
@@ -63,25 +63,25 @@ impl Labels {
         format!("{:.*}{}", form.decimals, tick / form.prefix.0, form.prefix.1)
     }
 
-    /// The format of `tick` alone.
-    fn alone(&self, tick: f64) -> Form {
+    /// Returns the format of `tick` without regard to other ticks.
+    fn individual(&self, tick: f64) -> Form {
         let away = |other: &f64| (other - tick).abs();
         let step = self.ticks.iter().map(away).filter(|step| *step > 0.0).fold(tick.abs(), f64::min);
         let prefix = prefix(tick.abs());
-        Form { prefix, decimals: decimals(tick / prefix.0, step / prefix.0 * OFF) }
+        Form { prefix, decimals: decimals(tick / prefix.0, step / prefix.0 * MAX_LABEL_ERROR) }
     }
 }
 
-/// The prefix for a number of this size.
+/// Returns the SI prefix for a number of this size.
 fn prefix(size: f64) -> (f64, &'static str) {
     let [.., none] = PREFIXES;
-    // A tick is a sum of steps and may be a rounding error below the thousand.
+    // A tick is a sum of steps and may be below the thousand by a rounding error.
     PREFIXES.into_iter().find(|(scale, _)| size >= scale * (1.0 - 1e-9)).unwrap_or(none)
 }
 
-/// Decimals that write `value` with an error of at most `off`.
+/// Returns the decimals that write `value` with an error of at most `off`.
 fn decimals(value: f64, off: f64) -> usize {
-    /// More digits than a number of 64 bits has.
+    /// A number of decimals that exceeds the precision of a 64-bit number.
     const END: usize = 20;
     let written = |decimals: &usize| {
         let scale = 10f64.powi(*decimals as i32);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_ranges_have_the_digits_that_tell_ticks_apart() {
+    fn narrow_ranges_have_enough_digits_to_distinguish_ticks() {
         assert_eq!(texts(&[99.0, 99.5, 100.0, 100.5]), ["99.0", "99.5", "100.0", "100.5"]);
         assert_eq!(texts(&[100.0, 100.25, 100.5]), ["100.00", "100.25", "100.50"], "a quarter is not a fifth");
         assert_eq!(texts(&[0.0, 0.0005, 0.001]), ["0", "0.0005", "0.0010"]);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_of_logarithmic_axes_have_prefixes_of_their_own() {
+    fn ticks_of_logarithmic_axes_have_individual_prefixes() {
         assert_eq!(texts(&[0.1, 1.0, 10.0, 1000.0, 1e6]), ["0.1", "1", "10", "1 k", "1 M"]);
         assert_eq!(texts(&[2500.0]), ["2.5 k"], "nor has one tick others to go by");
     }

@@ -1,8 +1,7 @@
-//! The timeline of a run, read from `timeline.csv`: the decisions of controllers and the signals that they computed, as text
-//! and as a plot.
+//! The timeline of a run, read from `timeline.csv`: the decisions of controllers and the signals that they computed, as text and as a plot.
 //!
-//! Input: the text of the file. Output: statistics per knob and signal, the number of times of each reason, and a plot: the
-//! knobs of one SM over the run, and below them the signals.
+//! The text has statistics per knob and signal, and the number of occurrences of each reason. The plot has the knobs of one SM over the
+//! run, and below them the signals.
 
 use serde::Deserialize;
 
@@ -15,11 +14,11 @@ use crate::TimelineError;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Core cycle.
+    /// Core cycle of the record.
     pub cycle: u64,
-    /// The controller.
+    /// Name of the controller.
     pub controller: String,
-    /// The SM; the whole machine when `None`.
+    /// The SM; `None` means the whole machine.
     pub sm: Option<u16>,
     /// A knob or a signal; empty for a remark.
     pub name: String,
@@ -30,21 +29,21 @@ pub struct Record {
 }
 
 impl Record {
-    /// Whether the record is of `sm` or of the whole machine.
+    /// Returns true if the record belongs to `sm` or to the whole machine.
     fn concerns(&self, sm: u16) -> bool {
         self.sm.is_none_or(|own| own == sm)
     }
 
-    /// Whether the record is a decision; signals have no reason.
+    /// Returns true if the record is a decision; signals have no reason.
     fn is_decision(&self) -> bool {
         self.value.is_some() && !self.reason.is_empty()
     }
 }
 
-/// The rows of `timeline.csv`.
+/// Parses the rows of `timeline.csv`.
 ///
 /// # Errors
-/// A message for the user that names the line, when the text is not a timeline.
+/// Fails if the text is not a timeline; the message names the line.
 pub fn read(text: &str) -> Result<Vec<Record>, TimelineError> {
     ::csv::Reader::from_reader(text.as_bytes())
         .deserialize()
@@ -56,12 +55,12 @@ pub fn read(text: &str) -> Result<Vec<Record>, TimelineError> {
         .map_err(Into::into)
 }
 
-/// The first SM with a record.
+/// Returns the first SM with a record.
 pub fn first_sm(records: &[Record]) -> Option<u16> {
     records.iter().filter_map(|record| record.sm).min()
 }
 
-/// Statistics per knob and signal of an SM, then the reasons of all SMs.
+/// Formats statistics per knob and signal of an SM, then the reasons of all SMs.
 pub fn text(records: &[Record], sm: u16, style: Style) -> String {
     let mut table = Table::new(&[
         ("controller", Align::Left),
@@ -107,7 +106,7 @@ fn number(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The values of each knob and signal of an SM, in the order of their first records.
+/// Returns the values of each knob and signal of an SM, in the order of their first records.
 fn grouped(records: &[Record], sm: u16) -> Vec<(&str, &str, Vec<f64>)> {
     let mut groups: Vec<(&str, &str, Vec<f64>)> = Vec::new();
     for record in records.iter().filter(|record| record.concerns(sm)) {
@@ -120,7 +119,7 @@ fn grouped(records: &[Record], sm: u16) -> Vec<(&str, &str, Vec<f64>)> {
     groups
 }
 
-/// The plot of an SM: its knobs as steps, and below them the signals as lines, each in a strip of its own.
+/// Returns the plot of an SM: its knobs as steps, and below them the signals as lines, each in a separate strip.
 pub fn picture(records: &[Record], sm: u16) -> Strips {
     let end = records.last().map_or(0, |record| record.cycle) as f64;
     let mut knobs: Vec<Series> = Vec::new();
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_is_of_one_sm_and_counts_reasons_of_all() {
+    fn the_text_covers_one_sm_and_the_reasons_of_all_sms() {
         let text = text(&read(TEXT).unwrap(), 0, Style::Plain);
         assert!(text.lines().any(|line| line.split_whitespace().eq(["cm_bal", "warp_limit", "2", "24", "36", "48", "48"])), "{text}");
         assert!(text.lines().any(|line| line.split_whitespace().eq(["2", "part", "1:", "a,", "b"])), "{text}");

@@ -1,8 +1,8 @@
 //! An independent check of issued commands: replays them and reports the first violation of the data sheet.
 //!
-//! It shares only the timing values with the scheduler, neither its code nor its rules: every pair of commands within the
-//! longest span is checked for its effect on banks, the data bus and the command bus. Its cost is the number of commands times
-//! the number within the longest span.
+//! It shares only the timing values with the scheduler, neither its code nor its rules: every pair of commands within the longest timing
+//! window is checked for its effect on banks, the data bus and the command bus. Its cost is the number of commands times the number within
+//! this window.
 
 use std::collections::VecDeque;
 
@@ -13,26 +13,26 @@ use warpshard_mem::dram::standard::{Command, CommandBus, Standard};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{standard}: {command:?} to bank {bank} in {at}: {why}", command = .issued.command, bank = .issued.bank, at = .issued.at)]
 pub struct Violation {
-    /// The device.
+    /// Name of the device.
     pub standard: &'static str,
-    /// The command.
+    /// The violating command.
     pub issued: Issued,
     /// The violated constraint.
     pub why: String,
 }
 
-/// Replays `commands`, which are in the order of their cycles.
+/// Replays `commands`, which must be in the order of their cycles.
 ///
 /// # Errors
-/// The first violation.
+/// Fails with the first violation.
 pub fn audit(standard: &Standard, commands: &[Issued]) -> Result<(), Violation> {
     let mut replay = Replay::new(standard);
     commands.iter().try_for_each(|issued| replay.step(issued).map_err(|why| Violation { standard: standard.name, issued: *issued, why }))
 }
 
-/// What two banks have in common.
+/// Resources that two banks share.
 #[derive(Clone, Copy)]
-struct Near {
+struct SharedResources {
     channel: bool,
     group: bool,
     bank: bool,
@@ -53,11 +53,11 @@ impl<'a> Replay<'a> {
         Self { standard, rows, recent: VecDeque::new(), horizon: u64::from(horizon) + 2 }
     }
 
-    fn near(&self, a: u8, b: u8) -> Near {
+    fn near(&self, a: u8, b: u8) -> SharedResources {
         let o = &self.standard.organisation;
         let pseudo_channel = |bank: u8| u32::from(bank) / (o.bank_groups * o.banks);
         let group = |bank: u8| u32::from(bank) / o.banks;
-        Near { channel: pseudo_channel(a) == pseudo_channel(b), group: group(a) == group(b), bank: a == b }
+        SharedResources { channel: pseudo_channel(a) == pseudo_channel(b), group: group(a) == group(b), bank: a == b }
     }
 
     fn step(&mut self, issued: &Issued) -> Result<(), String> {
@@ -74,7 +74,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// One command per clock, or one row and one column command; an activate takes its clocks.
+    /// Checks the command bus: one command per clock, or one row and one column command; an activate occupies several clocks.
     fn command_bus(&self, issued: &Issued) -> Result<(), String> {
         let split = self.standard.bus == CommandBus::Split;
         for old in self.recent.iter().rev().take_while(|old| old.at.0 + 4 > issued.at.0) {
@@ -116,7 +116,7 @@ impl<'a> Replay<'a> {
             }
             Command::Read | Command::Write | Command::ReadPrecharge | Command::WritePrecharge => {
                 if self.rows[bank] != Some(issued.row) {
-                    return Err(format!("row {} is wanted, open is {:?}", issued.row, self.rows[bank]));
+                    return Err(format!("row {} is accessed, but row {:?} is open", issued.row, self.rows[bank]));
                 }
                 if matches!(issued.command, Command::ReadPrecharge | Command::WritePrecharge) {
                     self.rows[bank] = None;
@@ -126,19 +126,19 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// The data sheet's constraint between two commands.
+    /// Checks the data sheet's constraint between two commands.
     fn pair(&self, old: &Issued, new: &Issued) -> Result<(), String> {
         use Command::{Activate, Precharge, PrechargeAll, Read, ReadPrecharge, Refresh, RefreshBank, Write, WritePrecharge};
         let t = &self.standard.timing;
         let mut near = self.near(old.bank, new.bank);
-        // A command to all banks applies to each of them.
+        // A command to all banks applies to each bank.
         if near.channel && (old.command.is_wide() || new.command.is_wide()) {
-            near = Near { channel: true, group: true, bank: true };
+            near = SharedResources { channel: true, group: true, bank: true };
         }
         if !near.channel {
             return Ok(());
         }
-        // An activate acts in its last clock.
+        // An activate takes effect in its last clock.
         let acts = |i: &Issued| i.at.0 + if i.command == Activate { u64::from(t.activate_clocks) - 1 } else { 0 };
         let (first, second) = (acts(old), acts(new));
         let later = |name: &str, since: u64, span: u32, at: u64| {
@@ -182,7 +182,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// At most four activates in tFAW, 32 in t32AW.
+    /// Checks the activation windows: at most four activates in tFAW, 32 in t32AW.
     fn windows(&self, issued: &Issued) -> Result<(), String> {
         if issued.command != Command::Activate {
             return Ok(());
@@ -225,7 +225,7 @@ mod tests {
         type Case<'a> = (&'a [(u64, Command, u8, u32)], &'a str);
         let cases: &[Case<'_>] = &[
             (&[(1, Activate, 0, 7), (27, Read, 0, 7)], "tRCDRD"),
-            (&[(1, Activate, 0, 7), (28, Read, 0, 8)], "row 8 is wanted"),
+            (&[(1, Activate, 0, 7), (28, Read, 0, 8)], "row 8 is accessed"),
             (&[(1, Activate, 0, 7), (90, Activate, 0, 8)], "row 7 is open"),
             (&[(1, Activate, 0, 7), (8, Activate, 4, 8)], "tRRD"),
             (&[(1, Activate, 0, 7), (53, Precharge, 0, 0)], "tRAS"),

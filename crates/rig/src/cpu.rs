@@ -1,4 +1,5 @@
-//! One CPU core on one memory: the core runs until it sends a request, the memory catches up, and replies return.
+//! One CPU core with a memory: the core runs until it sends a request, then the memory is simulated up to the same cycle, and replies
+//! return.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,12 +21,12 @@ pub use super::cpu_memory::ClockRatio;
 const REQUESTS: LinkId = LinkId(0);
 const REPLY_CREDITS: LinkId = LinkId(1);
 
-/// The memory of the core.
+/// Memories of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuMemory {
     /// Data is available in the cycle after the request.
     Ideal,
-    /// Data is available this many cycles after the request, regardless of other requests; at least 1.
+    /// Data is available this number of cycles after the request, regardless of other requests; at least 1.
     Fixed(u64),
     /// One DRAM channel with Ramulator 1's controller, and the ratio of the clocks.
     Dram(&'static Standard, ClockRatio),
@@ -35,14 +36,14 @@ impl CpuMemory {
     /// Parses "ideal", "fixed:N", or the name of a DRAM standard with an optional ratio of the clocks: "ddr4-2400r@8:3".
     ///
     /// # Errors
-    /// When the text is none of these; the message lists them.
+    /// Fails if the text has another form; the message lists the valid forms.
     pub fn parse(text: &str) -> Result<Self, RigError> {
         let (name, ratio) = text.split_once('@').map_or((text, None), |(name, ratio)| (name, Some(ratio)));
         if let Some(standard) = Standard::named(name) {
             return match ratio.map(ClockRatio::parse) {
                 None => Ok(Self::Dram(standard, ClockRatio::of(standard))),
                 Some(Some(ratio)) => Ok(Self::Dram(standard, ratio)),
-                Some(None) => Err("after @ belongs core:dram, cycles in the same time, as in ddr4-2400r@8:3".to_owned().into()),
+                Some(None) => Err("expected @core:dram, the ratio of the clocks, as in ddr4-2400r@8:3".to_owned().into()),
             };
         }
         if text == "ideal" {
@@ -67,43 +68,43 @@ impl fmt::Display for CpuMemory {
     }
 }
 
-/// How to run.
+/// Parameters of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuRun {
-    /// The core.
+    /// Parameters of the core.
     pub spec: CpuSpec,
-    /// Its memory.
+    /// Memory of the core.
     pub memory: CpuMemory,
-    /// Instructions that are not measured.
+    /// Instructions before the measurement.
     pub warm: u64,
-    /// Instructions in all, `warm` included.
+    /// Total instructions, including `warm`.
     pub instructions: u64,
-    /// Whether cycles without events are simulated in closed form; results are the same.
+    /// True if cycles without events are simulated in closed form, which does not change results.
     pub skip: bool,
 }
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuResult {
-    /// Measured instructions and the cycles that they took.
+    /// Measured instructions.
     pub instructions: u64,
-    /// Cycles of the core's clock, of the measured part.
+    /// Measured cycles of the CPU clock.
     pub cycles: u64,
-    /// Reads that left the core in the measured part.
+    /// Reads that left the core during the measurement.
     pub reads: u64,
-    /// The core at the end.
+    /// Counters of the core at the end.
     pub sample: CpuSample,
-    /// Mean latency of reads in cycles of the core's clock, from leaving the core to the reply, over the whole run.
+    /// Mean latency of reads in cycles of the CPU clock, from leaving the core to the reply, over the whole run.
     pub read_latency: f64,
 }
 
 impl CpuResult {
-    /// Measured instructions per cycle.
+    /// Returns the measured instructions per cycle.
     pub fn ipc(&self) -> f64 {
         self.instructions as f64 / self.cycles as f64
     }
 
-    /// Reads that left the core per thousand measured instructions: misses of the L2, where there are private caches.
+    /// Returns the reads that left the core per thousand measured instructions: misses of the L2, if the core has private caches.
     pub fn mpki(&self) -> f64 {
         self.reads as f64 * 1000.0 / self.instructions as f64
     }
@@ -112,7 +113,7 @@ impl CpuResult {
 /// Runs `stream` on one core.
 ///
 /// # Errors
-/// When the core cannot be simulated, or the stream's file changed during the run; a message for the user.
+/// Fails if the core cannot be simulated, or the stream's file changed during the run, with a message for the user.
 pub fn run(stream: CpuStream, run: &CpuRun) -> Result<CpuResult, RigError> {
     run.spec.check()?;
     if run.instructions <= run.warm {

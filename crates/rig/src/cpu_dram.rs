@@ -1,44 +1,44 @@
-//! A DRAM channel for one CPU core, connected as in Ramulator 1: a request enters the controller's queue immediately,
-//! or waits in the core until there is room; a reply is visible in the core's next cycle.
+//! A DRAM channel for one CPU core, connected as in Ramulator 1: a request enters the controller's queue immediately, or waits in the core
+//! until the queue has a free slot; a reply is visible in the core's next cycle.
 //!
-//! When edges of both clocks coincide, the core is simulated first. Addresses are divided from low to high into burst, column,
-//! bank group, bank and row (`RoBaRaCoCh`); higher bits are ignored.
+//! When edges of both clocks coincide, the core is simulated first. Addresses are divided from low to high into burst, column, bank group,
+//! bank and row (`RoBaRaCoCh`); higher bits are ignored.
 
 use std::collections::VecDeque;
 
 use warpshard_base::{Addr, Cycle, SECTOR_BYTES};
 use warpshard_mem::dram::control::{Access, Controller, Policy};
-use warpshard_mem::dram::mapping::{Mapping, Place};
+use warpshard_mem::dram::mapping::{DramLocation, Mapping};
 use warpshard_mem::dram::standard::Standard;
 use warpshard_protocol::{Credit, MemOp, MemPacket, Payload};
 
 use super::cpu_memory::{ClockRatio, Memory, REPLIES, REQUEST_CREDITS};
 
-/// The reference's order of address fields.
+/// Order of the address fields in Ramulator 1.
 const MAPPING: &str = "RoBaRaCoCh";
 
-/// A request in the channel, in bursts.
+/// A request in the channel, divided into bursts.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     packet: MemPacket,
     bursts: u32,
 }
 
-/// The channel with its clock.
+/// A DRAM channel with its clock.
 #[derive(Debug)]
 pub(super) struct Dram {
     controller: Controller,
     mapping: Mapping,
     burst_bytes: u64,
     ratio: (u64, u64),
-    /// The last command clock that was simulated.
+    /// The last simulated command clock.
     clock: u64,
     /// Outstanding requests by their ids in the controller, and the free ids.
     requests: Vec<Option<Request>>,
     free: Vec<u32>,
-    /// Bursts that found their queue full.
+    /// Bursts that wait for a slot in their queue.
     waiting: VecDeque<Access>,
-    /// Whether the core has its credit for reads, and for writes.
+    /// True if the core has its credit for reads, and for writes.
     granted: [bool; 2],
 }
 
@@ -58,18 +58,18 @@ impl Dram {
         }
     }
 
-    /// The first cycle of the core that comes after the edge of command clock `clock`.
-    fn seen(&self, clock: u64) -> u64 {
+    /// Returns the first core cycle after the edge of command clock `clock`.
+    fn core_cycle_after(&self, clock: u64) -> u64 {
         (u128::from(clock) * u128::from(self.ratio.0) / u128::from(self.ratio.1)) as u64
     }
 
-    /// The last command clock whose edge comes before the core's cycle `cycle`.
-    fn before(&self, cycle: u64) -> u64 {
+    /// Returns the last command clock whose edge precedes core cycle `cycle`.
+    fn clock_before(&self, cycle: u64) -> u64 {
         (((u128::from(cycle) + 1) * u128::from(self.ratio.1) - 1) / u128::from(self.ratio.0)) as u64
     }
 
     fn access(&self, addr: u64, write: bool, token: u32) -> Access {
-        let Place { bank, row, column, .. } = self.mapping.locate(Addr(addr));
+        let DramLocation { bank, row, column, .. } = self.mapping.locate(Addr(addr));
         Access { bank, row, column, write, token, ..Access::default() }
     }
 
@@ -90,7 +90,7 @@ impl Memory for Dram {
     }
 
     fn accept(&mut self, at: Cycle, packet: MemPacket) {
-        let clock = self.before(at.0);
+        let clock = self.clock_before(at.0);
         debug_assert!(clock >= self.clock && self.controller.next_event().0 > clock, "the channel is behind the core");
         self.clock = clock;
         let write = packet.op != MemOp::Read;
@@ -114,19 +114,19 @@ impl Memory for Dram {
     fn horizon(&self) -> Cycle {
         match self.controller.next_event() {
             Cycle::NEVER => Cycle::NEVER,
-            next => Cycle(self.seen(next.0.max(self.clock + 1))),
+            next => Cycle(self.core_cycle_after(next.0.max(self.clock + 1))),
         }
     }
 
     fn catch_up(&mut self, now: Cycle, deliver: &mut dyn FnMut(Cycle, warpshard_base::LinkId, Payload)) {
         loop {
             let next = self.controller.next_event().0.max(self.clock + 1);
-            if next == u64::MAX || self.seen(next) > now.0 {
+            if next == u64::MAX || self.core_cycle_after(next) > now.0 {
                 break;
             }
             self.clock = next;
             self.controller.tick(Cycle(next));
-            let seen = Cycle(self.seen(next)).max(now);
+            let seen = Cycle(self.core_cycle_after(next)).max(now);
             while let Some(done) = self.controller.pop_done() {
                 let slot = &mut self.requests[done.access.token as usize];
                 let Some(request) = slot else { panic!("DRAM completes {:?}, which was not requested", done.access) };

@@ -1,4 +1,4 @@
-//! What a memory of one CPU core is, and the one that accepts every request.
+//! The interface of a memory of one CPU core, and a memory that accepts every request.
 
 use warpshard_base::{Cycle, LinkId};
 use warpshard_mem::dram::standard::Standard;
@@ -7,17 +7,17 @@ use warpshard_protocol::{Credit, MemOp, MemPacket, Payload};
 pub(super) const REPLIES: LinkId = LinkId(2);
 pub(super) const REQUEST_CREDITS: LinkId = LinkId(3);
 
-/// Cycles of the core and of the DRAM's command clock in the same time.
+/// Ratio of the CPU clock to the DRAM's command clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockRatio {
-    /// Cycles of the core, at least 1.
+    /// CPU cycles, at least 1.
     pub core: u32,
-    /// Cycles of the command clock, at least 1.
+    /// Command clock cycles, at least 1.
     pub dram: u32,
 }
 
 impl ClockRatio {
-    /// The ratio for `standard` when none is given: a core of 3.2 GHz on DDR4-2400 (8:3), of twice the command clock on others.
+    /// Returns the default ratio for `standard`: a core of 3.2 GHz for DDR4-2400 (8:3), and twice the command clock for other standards.
     pub fn of(standard: &Standard) -> Self {
         if standard.name == "ddr4-2400r" { Self { core: 8, dram: 3 } } else { Self { core: 2, dram: 1 } }
     }
@@ -30,15 +30,15 @@ impl ClockRatio {
     }
 }
 
-/// A memory: accepts requests and returns replies.
+/// A memory that accepts requests and returns replies.
 pub(super) trait Memory {
-    /// Initial credits of a core: for reads or all requests, and for writes where these have their own.
+    /// Returns the initial credits of a core: for reads or all requests, and for writes if they have separate credits.
     fn credits(&self) -> (u32, Option<u32>);
-    /// Accepts a request sent at the core's cycle `at`.
+    /// Accepts a request that the core sends in its cycle `at`.
     fn accept(&mut self, at: Cycle, packet: MemPacket);
-    /// The first cycle of the core in which a reply may arrive if nothing more is sent.
+    /// Returns the first core cycle in which a reply may arrive if no further request is sent.
     fn horizon(&self) -> Cycle;
-    /// Simulates the memory up to the core's present and delivers the replies, with the cycles at which they become visible.
+    /// Simulates the memory up to core cycle `now` and delivers the replies, with the cycles at which they become visible.
     fn catch_up(&mut self, now: Cycle, deliver: &mut dyn FnMut(Cycle, LinkId, Payload));
 }
 
@@ -75,7 +75,7 @@ impl Memory for Fixed {
         for (at, packet) in self.answers.drain(..) {
             deliver(at, REPLIES, Payload::Mem(packet));
         }
-        // The core has more credits than a batch, so that it never waits for one.
+        // The core has more credits than a batch, so that it never waits for a credit.
         const BATCH: u16 = 1 << 12;
         if self.taken >= u32::from(BATCH) {
             self.taken -= u32::from(BATCH);

@@ -1,8 +1,8 @@
 //! A DRAM channel alone under open-loop load.
 //!
-//! Request k is generated in the first cycle at or after k times the interval and enters an unbounded queue. In every cycle,
-//! before the controller's tick, requests move from its head into the controller until one is not accepted. The first requests
-//! warm up the channel; figures cover the time from the completion of the last of these to the last completion.
+//! Request k is generated in the first cycle at or after k times the interval and enters an unbounded queue. In every cycle, before the
+//! controller's tick, requests move from the head of this queue into the controller until one is not accepted. The first requests warm up
+//! the channel; figures cover the time from the completion of the last warm-up request to the last completion.
 
 use hdrhistogram::Histogram;
 
@@ -13,73 +13,73 @@ use warpshard_stats::Counters as _;
 
 use super::pattern::{Pattern, Stream};
 
-/// An experiment.
+/// Parameters of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// The device.
+    /// DRAM device.
     pub standard: &'static Standard,
-    /// The controller.
+    /// Policy of the controller.
     pub policy: Policy,
-    /// The stream.
+    /// Pattern of the accesses.
     pub pattern: Pattern,
-    /// Fraction of the requests that write.
+    /// Fraction of writes among the requests.
     pub writes: f64,
     /// Generated requests as a fraction of the data buses' capacity.
     pub load: f64,
-    /// Requests, with those that warm up: one in eleven.
+    /// Number of requests, of which one in eleven is for warm-up.
     pub requests: u64,
 }
 
 /// The results of a run, after its warm-up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Requests that finished.
+    /// Number of completed requests.
     pub measured: u64,
-    /// Cycles that they took.
+    /// Cycles of the measurement.
     pub cycles: u64,
     /// Requests per cycle as a fraction of the data buses' capacity.
     pub achieved: f64,
-    /// Reads that finished.
+    /// Number of completed reads.
     pub reads: u64,
-    /// Sum of their latencies from entering the controller to the last data, in cycles.
+    /// Sum of read latencies from entering the controller to the last data, in cycles.
     pub controller_latency: u64,
-    /// Sum of their latencies from generation to the last data, in cycles.
+    /// Sum of read latencies from generation to the last data, in cycles.
     pub total_latency: u64,
-    /// Their latencies from entering the controller.
+    /// Histogram of read latencies from entering the controller, in cycles.
     pub latencies: Histogram<u64>,
-    /// What the controller counted.
+    /// Counters of the controller.
     pub counters: ControlCounters,
-    /// What the controller counted for each bank, with the warm-up.
+    /// Counters of the controller for each bank, including the warm-up.
     pub banks: Vec<BankCounters>,
-    /// Longest queue of generated requests in front of the controller.
+    /// Maximum length of the queue of generated requests in front of the controller.
     pub backlog: u64,
 }
 
 impl Outcome {
-    /// Mean read latency from entering the controller, in cycles; 0 without reads.
+    /// Returns the mean read latency from entering the controller, in cycles; 0 without reads.
     pub fn mean_controller_latency(&self) -> f64 {
         self.controller_latency as f64 / self.reads.max(1) as f64
     }
 
-    /// Mean read latency from generation, in cycles; 0 without reads.
+    /// Returns the mean read latency from generation, in cycles; 0 without reads.
     pub fn mean_total_latency(&self) -> f64 {
         self.total_latency as f64 / self.reads.max(1) as f64
     }
 
-    /// Fraction of the requests that found their row open.
+    /// Returns the fraction of requests to an open row.
     pub fn row_hit_rate(&self) -> f64 {
         let c = &self.counters;
         c.row_hits as f64 / (c.row_hits + c.row_misses + c.row_conflicts).max(1) as f64
     }
 }
 
-/// Runs one point.
+/// Simulates one load.
 pub fn run(options: &Options) -> Outcome {
     let mut controller = Controller::new(options.standard, options.policy);
     drive(options, &mut controller)
 }
 
-/// Runs one point and records every command.
+/// Simulates one load and records every command.
 pub fn run_traced(options: &Options) -> (Outcome, Vec<Issued>) {
     let mut controller = Controller::new(options.standard, options.policy);
     controller.record();
@@ -97,9 +97,9 @@ fn drive(options: &Options, controller: &mut Controller) -> Outcome {
     };
     let mut stream = Stream::new(options.pattern, options.standard.organisation, options.writes);
     let (total, warm) = (options.requests, options.requests / 11);
-    // Cycles in which requests inside the controller were generated, found by their number.
-    let mut born = vec![0u64; (total as usize).next_power_of_two().min(1 << 16)];
-    let place = |token: u32, born: &[u64]| token as usize & (born.len() - 1);
+    // Generation cycles of the requests inside the controller, indexed by request number.
+    let mut generation_cycles = vec![0u64; (total as usize).next_power_of_two().min(1 << 16)];
+    let place = |token: u32, generation_cycles: &[u64]| token as usize & (generation_cycles.len() - 1);
     let (mut head, mut taken, mut finished, mut clock, mut start) = (stream.next(), 0u64, 0u64, 0u64, 0u64);
     let mut before = ControlCounters::default();
     let latencies = Histogram::new_with_max(1 << 40, 3).unwrap_or_else(|e| panic!("the bounds of the histogram are wrong: {e}"));
@@ -122,13 +122,13 @@ fn drive(options: &Options, controller: &mut Controller) -> Outcome {
             if refused {
                 break;
             }
-            let at = place(head.token, &born);
-            born[at] = generated(taken);
+            let at = place(head.token, &generation_cycles);
+            generation_cycles[at] = generated(taken);
             taken += 1;
             head = stream.next();
         }
         if refused {
-            // How many requests have been generated by now; the interval makes this a division.
+            // Number of requests generated so far, from a division by the interval.
             let all = ((clock as f64 / interval) as u64 + 1).min(total);
             outcome.backlog = outcome.backlog.max(all - taken);
         }
@@ -146,7 +146,7 @@ fn drive(options: &Options, controller: &mut Controller) -> Outcome {
                 let latency = done.at.0 - done.arrived.0;
                 outcome.reads += 1;
                 outcome.controller_latency += latency;
-                outcome.total_latency += clock - born[place(done.access.token, &born)];
+                outcome.total_latency += clock - generation_cycles[place(done.access.token, &generation_cycles)];
                 outcome.latencies.saturating_record(latency);
             }
         }

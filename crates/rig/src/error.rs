@@ -1,7 +1,7 @@
-//! A test stand cannot run.
+//! The error of a test bench that cannot run.
 
 warpshard_base::message_error! {
-    /// A test stand cannot run.
+    /// The error of a test bench that cannot run.
     pub struct RigError;
 }
 

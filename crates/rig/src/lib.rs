@@ -1,6 +1,6 @@
-//! Test stands: single models under synthetic load, to compare them with other simulators.
+//! Test benches: single models under synthetic load, for comparison with other simulators.
 //!
-//! They use the models that machines are built from, and are deterministic: the same options give the same figures.
+//! They use the same models as machines, and are deterministic: the same options give the same figures.
 #![forbid(unsafe_code)]
 
 pub mod audit;

@@ -1,10 +1,10 @@
-//! Streams of DRAM accesses: which bank, row and column request k goes to, and whether it writes.
+//! Streams of DRAM accesses: bank, row and column of request k, and its direction.
 
 use warpshard_base::Rng;
 use warpshard_mem::dram::control::Access;
 use warpshard_mem::dram::standard::Organisation;
 
-/// A stream of accesses.
+/// Patterns of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// A stream over pseudo channels and bank groups, then columns: the order with the highest bus utilisation.
@@ -13,13 +13,13 @@ pub enum Pattern {
     SeqRow,
     /// Random locations.
     Random,
-    /// One bank, always another row.
+    /// One bank, with a new row for each access.
     Conf1,
-    /// Bank 0 of each group, a new row each round.
+    /// Bank 0 of each group, with a new row each round.
     Conf4,
-    /// All banks, a new row each round.
+    /// All banks, with a new row each round.
     ConfN,
-    /// Two rows of one bank in turn.
+    /// Two rows of one bank, accessed alternately.
     PingPong,
 }
 
@@ -35,18 +35,18 @@ pub const PATTERNS: &[(&str, Pattern)] = &[
 ];
 
 impl Pattern {
-    /// The pattern of this name.
+    /// Returns the pattern of this name.
     pub fn named(name: &str) -> Option<Self> {
         PATTERNS.iter().find(|(known, _)| *known == name).map(|(_, pattern)| *pattern)
     }
 
-    /// Its name.
+    /// Returns the name of the pattern.
     pub fn name(self) -> &'static str {
         PATTERNS.iter().find(|(_, pattern)| *pattern == self).map_or("", |(name, _)| name)
     }
 }
 
-/// The accesses of a pattern, one after the other. Random numbers are SplitMix64 from state 1.
+/// The sequence of accesses of a pattern. Random numbers are SplitMix64 from state 1.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     pattern: Pattern,
@@ -56,7 +56,7 @@ pub(super) struct Stream {
     next: u64,
 }
 
-/// Splits a number into digits, the fastest-changing first.
+/// A number that is split into digits, with the fastest-changing first.
 struct Digits(u64);
 
 impl Digits {
@@ -122,7 +122,7 @@ impl Stream {
                 column = digits.take(o.columns);
             }
         }
-        // Without writes no random number is drawn, so read-only streams do not depend on this choice.
+        // Without writes no random number is drawn, so that read-only streams do not depend on this draw.
         let write = self.writes > 0.0 && (self.random.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0) < self.writes;
         Access { bank: o.bank(pc, group, bank) as u8, row, column, write, token: k as u32, ..Access::default() }
     }

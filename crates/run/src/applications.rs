@@ -1,7 +1,8 @@
-//! `run --app A --app B`: several applications on one GPU, and what each does alone.
+//! `run --app A --app B`: several applications on one GPU, and each application alone.
 //!
-//! An application is a recorded trace, a program or a kernel model, by its name or file; `trace:`, `program:` and `model:` before it say
-//! which, `,priority=N` after it sets its priority, and `,at=N` the core cycle of its arrival. `@FILE` is a mix: a TOML file that lists applications.
+//! An application is a recorded trace, a program or a kernel model, by name or file. The prefixes `trace:`, `program:` and `model:` select
+//! its kind; the suffix `,priority=N` sets its priority, and `,at=N` the core cycle of its arrival. `@FILE` is a mix: a TOML file that
+//! lists applications.
 
 use std::fmt::Write as _;
 use std::num::NonZeroU64;
@@ -15,18 +16,18 @@ use warpshard_build::SOURCES;
 use warpshard_chip::RunOptions;
 use warpshard_config::{Loaded, Machine, input};
 use warpshard_report::store::stored;
-use warpshard_stats::{Alone, Outcome};
+use warpshard_stats::{Outcome, StandaloneResult};
 use warpshard_trace::DecodeClock;
 use warpshard_workload::{Part, Workload, mix};
 
-use super::request::{Request, Source as Asked};
+use super::request::{Request, Source as RequestSource};
 use super::{Catalogue, Error, files, inputs};
 
-/// The latest arrival of an application, in core cycles: about a quarter of an hour of the simulated GPU. The idle GPU is simulated until then, with the
-/// refreshes of its DRAM.
+/// The latest arrival of an application, in core cycles: about a quarter of an hour of simulated GPU time. Until the arrival the idle GPU
+/// is simulated, with the refreshes of its DRAM.
 const LATEST_ARRIVAL: u64 = 1_000_000_000_000;
 
-/// Where a workload comes from.
+/// The kind of an application's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Trace,
@@ -34,19 +35,19 @@ enum Source {
     Model,
 }
 
-/// An application as it was named.
+/// An application as named on the command line or in a mix.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct NamedApplication {
     source: Source,
     name: String,
     priority: i32,
-    /// The core cycle before which nothing of it starts.
+    /// Earliest core cycle in which the application starts.
     at: u64,
-    /// The GPU of a system that it runs on.
+    /// The GPU of a system that runs the application.
     gpu: Option<GpuId>,
 }
 
-/// A mix as a file has it.
+/// The contents of a mix file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mix {
@@ -57,7 +58,7 @@ struct Mix {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MixEntry {
-    /// The application, as `--app` names it; paths are relative to the mix.
+    /// The application in the syntax of `--app`; paths are relative to the mix.
     workload: String,
     #[serde(default)]
     priority: i32,
@@ -66,22 +67,22 @@ struct MixEntry {
     gpu: Option<u8>,
 }
 
-/// The applications that `--app` names, mixes among them.
+/// Resolves the applications that `--app` names, including the applications of mixes.
 ///
 /// # Errors
-/// When a mix cannot be read or a name says nothing.
-pub(crate) fn named(catalogue: &Catalogue, names: &[String]) -> Result<Vec<Named>, Error> {
+/// If a mix cannot be read or a name is invalid.
+pub(crate) fn resolve_applications(catalogue: &Catalogue, names: &[String]) -> Result<Vec<NamedApplication>, Error> {
     let mut all = Vec::new();
     for name in names {
         match name.strip_prefix('@') {
             Some(file) => all.extend(from_file(catalogue, Path::new(file))?),
-            None => all.push(one(catalogue, name, None)?),
+            None => all.push(parse_application(catalogue, name, None)?),
         }
     }
     Ok(all)
 }
 
-fn from_file(catalogue: &Catalogue, path: &Path) -> Result<Vec<Named>, Error> {
+fn from_file(catalogue: &Catalogue, path: &Path) -> Result<Vec<NamedApplication>, Error> {
     let fail = |problem: String| Error::MixFile { file: path.to_owned(), problem };
     let text = input::read_text(path).map_err(|error| fail(format!("the mix cannot be read: {error}")))?;
     let mix: Mix = toml::from_str(&text).map_err(|error| fail(format!("the mix is wrong: {error}")))?;
@@ -91,20 +92,20 @@ fn from_file(catalogue: &Catalogue, path: &Path) -> Result<Vec<Named>, Error> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let entry = |(number, entry): (usize, &MixEntry)| {
         let at = arrival(entry.at).map_err(|problem| fail(format!("application {number} ({}): {problem}", entry.workload)))?;
-        let named = one(catalogue, &entry.workload, Some(folder))?;
-        Ok(Named { priority: entry.priority, at, gpu: entry.gpu.map(GpuId).or(named.gpu), ..named })
+        let named = parse_application(catalogue, &entry.workload, Some(folder))?;
+        Ok(NamedApplication { priority: entry.priority, at, gpu: entry.gpu.map(GpuId).or(named.gpu), ..named })
     };
     mix.applications.iter().enumerate().map(entry).collect()
 }
 
-/// An arrival that is not too late.
+/// Checks that an arrival is not after the latest arrival.
 fn arrival(at: u64) -> Result<u64, String> {
     let late = || format!("at = {at} is after the latest arrival; expected at most {LATEST_ARRIVAL} core cycles");
     (at <= LATEST_ARRIVAL).then_some(at).ok_or_else(late)
 }
 
-/// Reads `[SOURCE:]NAME[,priority=N][,at=N][,gpu=N]`, the settings in any order; paths are relative to `folder`.
-fn one(catalogue: &Catalogue, text: &str, folder: Option<&Path>) -> Result<Named, Error> {
+/// Reads `[SOURCE:]NAME[,priority=N][,at=N][,gpu=N]`, with the settings in any order; paths are relative to `folder`.
+fn parse_application(catalogue: &Catalogue, text: &str, folder: Option<&Path>) -> Result<NamedApplication, Error> {
     let usage = |what: String| Error::Usage(format!("--app {text}: {what}"));
     let (mut name, mut priority, mut at, mut gpu) = (text, 0, 0, None);
     while let Some((before, setting)) = name.rsplit_once(',') {
@@ -119,7 +120,7 @@ fn one(catalogue: &Catalogue, text: &str, folder: Option<&Path>) -> Result<Named
     }
     let prefixed = [("trace:", Source::Trace), ("program:", Source::Program), ("model:", Source::Model)];
     let explicit = prefixed.iter().find_map(|(prefix, source)| Some((*source, name.strip_prefix(prefix)?)));
-    let (source, name) = explicit.unwrap_or_else(|| (guess(catalogue, name, folder), name));
+    let (source, name) = explicit.unwrap_or_else(|| (guess_source(catalogue, name, folder), name));
     if name.is_empty() {
         return Err(usage("names no application; expected a trace, a launch file or a kernel model".into()));
     }
@@ -127,11 +128,12 @@ fn one(catalogue: &Catalogue, text: &str, folder: Option<&Path>) -> Result<Named
         Some(folder) if source != Source::Model || name.ends_with(".toml") => folder.join(name).display().to_string(),
         _ => name.to_owned(),
     };
-    Ok(Named { source, name, priority, at, gpu })
+    Ok(NamedApplication { source, name, priority, at, gpu })
 }
 
-/// A TOML file with launches is a program, another one or a built-in name is a model, and any other path is a trace.
-fn guess(catalogue: &Catalogue, name: &str, folder: Option<&Path>) -> Source {
+/// Guesses the kind of source: a TOML file with launches is a program, another TOML file or a built-in name is a model, and any other path
+/// is a trace.
+fn guess_source(catalogue: &Catalogue, name: &str, folder: Option<&Path>) -> Source {
     let path = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
     if name.ends_with(".toml") {
         let launches = input::read_text(&path).is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with("[[launches]]")));
@@ -140,7 +142,7 @@ fn guess(catalogue: &Catalogue, name: &str, folder: Option<&Path>) -> Source {
     if inputs::is_trace(catalogue, name) || path.exists() { Source::Trace } else { Source::Model }
 }
 
-impl Named {
+impl NamedApplication {
     fn load(
         &self,
         catalogue: &Catalogue,
@@ -164,7 +166,7 @@ impl Named {
         Ok(loaded.0)
     }
 
-    /// The files that it is read from.
+    /// Returns the files from which the application is read.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         match self.source {
             Source::Trace => files::of_trace(Path::new(&self.name)),
@@ -173,7 +175,7 @@ impl Named {
         }
     }
 
-    /// Whatever its run depends on: the names, lengths and checksums of its files.
+    /// Describes the inputs of the application's run: the names, lengths and checksums of its files, and the seed.
     fn content(&self, seed: u64) -> String {
         let mut text = format!("{:?} {} seed {seed}\n", self.source, self.name);
         for file in self.files() {
@@ -185,18 +187,20 @@ impl Named {
     }
 }
 
-/// The workload of all applications; each is started again when it ends, until all have ended once, unless `once` is set.
+/// Returns the combined workload of all applications. Each application restarts when it ends, until all have ended once, unless `once` is
+/// set.
 ///
 /// # Errors
-/// When one is wrong, or all together are too many.
+/// If an application is invalid, or all applications together exceed the limits of a workload.
 pub(crate) fn workload(
     catalogue: &Catalogue,
     (machine, request): (&Machine, &Request),
-    (apps, once): (&[Named], bool),
+    (apps, once): (&[NamedApplication], bool),
     threads: usize,
     clock: &Arc<DecodeClock>,
 ) -> Result<Workload, Error> {
-    let part = |app: &Named| Ok(Part { workload: app.load(catalogue, machine, request, threads, clock)?, priority: app.priority });
+    let part =
+        |app: &NamedApplication| Ok(Part { workload: app.load(catalogue, machine, request, threads, clock)?, priority: app.priority });
     let parts = apps.iter().map(part).collect::<Result<_, Error>>()?;
     let mut workload = mix(parts, !once)?;
     for (app, named) in workload.applications.iter_mut().zip(apps).filter(|(_, named)| named.at > 0) {
@@ -206,13 +210,13 @@ pub(crate) fn workload(
     Ok(workload)
 }
 
-/// Where runs alone are kept.
-const ALONE: &str = "results/alone";
+/// The folder of stored results of applications that ran alone.
+const ALONE_FOLDER: &str = "results/alone";
 
-/// Runs each application alone, or takes an earlier result of the same, and adds the results to those of all together, where that was asked for.
+/// Runs each application alone, or loads a stored result of the same run, and adds the results to `outcome`, if the request asks for it.
 ///
 /// # Errors
-/// When a run fails.
+/// If a run fails.
 pub(crate) fn add_alone(
     catalogue: &Catalogue,
     outcome: &mut Outcome,
@@ -220,31 +224,31 @@ pub(crate) fn add_alone(
     request: &Request,
     threads: usize,
 ) -> Result<(), Error> {
-    let Some(Asked::Applications { apps, alone: true, .. }) = &request.workload else { return Ok(()) };
-    let (apps, machine) = (named(catalogue, apps)?, loaded.provenance.to_toml());
+    let Some(RequestSource::Applications { apps, alone: true, .. }) = &request.workload else { return Ok(()) };
+    let (apps, machine) = (resolve_applications(catalogue, apps)?, loaded.provenance.to_toml());
     let limit = request.max_cycles.map(NonZeroU64::get);
     for (app, stats) in apps.iter().zip(&mut outcome.applications) {
         let key = format!("alone\n{machine}\n{}\nlimit {limit:?}", app.content(request.seed));
         let run = || alone(catalogue, app, &loaded.machine, request, threads, limit);
-        stats.alone = Some(stored(Some(Path::new(ALONE)), SOURCES, &key, run)?);
+        stats.alone = Some(stored(Some(Path::new(ALONE_FOLDER)), SOURCES, &key, run)?);
     }
     Ok(())
 }
 
 fn alone(
     catalogue: &Catalogue,
-    app: &Named,
+    app: &NamedApplication,
     machine: &Machine,
     request: &Request,
     threads: usize,
     max_cycles: Option<u64>,
-) -> Result<Alone, Error> {
+) -> Result<StandaloneResult, Error> {
     let workload = app.load(catalogue, machine, request, threads, &Arc::default())?;
     let options = RunOptions { threads, max_cycles, ..RunOptions::default() };
     let outcome = warpshard_chip::simulate(machine, &Arc::new(workload), options)?.outcome;
     let launched = outcome.kernels.iter().filter_map(|kernel| kernel.launched).min().unwrap_or(0);
     let warp_instructions = warpshard_report::metrics::Work::of_run(&outcome).warp_instructions;
-    Ok(Alone { cycles: outcome.cycles - launched, warp_instructions })
+    Ok(StandaloneResult { cycles: outcome.cycles - launched, warp_instructions })
 }
 
 #[cfg(test)]
@@ -252,16 +256,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_application_is_what_its_name_says_or_looks_like() {
+    fn the_kind_of_an_application_follows_from_its_prefix_or_name() {
         let core = Catalogue::core();
-        let read =
-            |text: &str| one(core, text, None).map(|named| (named.source, named.name, named.priority)).map_err(|error| error.to_string());
+        let read = |text: &str| {
+            parse_application(core, text, None).map(|named| (named.source, named.name, named.priority)).map_err(|error| error.to_string())
+        };
         assert_eq!(read("stream"), Ok((Source::Model, "stream".into(), 0)));
         assert_eq!(read("divergent,priority=-2"), Ok((Source::Model, "divergent".into(), -2)));
         assert_eq!(read("programs/saxpy.toml"), Ok((Source::Program, "programs/saxpy.toml".into(), 0)));
         assert_eq!(read("trace:a,priority=3"), Ok((Source::Trace, "a".into(), 3)));
         assert_eq!(read("some/kernelslist.g"), Ok((Source::Trace, "some/kernelslist.g".into(), 0)));
-        let late = one(core, "stream,priority=1,at=5000", None).unwrap();
+        let late = parse_application(core, "stream,priority=1,at=5000", None).unwrap();
         assert_eq!((late.priority, late.at), (1, 5000));
         for late in [LATEST_ARRIVAL + 1, 1 << 62, u64::MAX] {
             let told = read(&format!("stream,at={late}")).unwrap_err();
@@ -273,17 +278,22 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_lists_applications_relative_to_itself() {
+    fn paths_in_a_mix_are_relative_to_the_mix() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("mix.toml");
         std::fs::write(&file, "[[applications]]\nworkload = \"stream\"\n[[applications]]\nworkload = \"trace:t\"\npriority = 2\n").unwrap();
-        let apps = named(Catalogue::core(), &[format!("@{}", file.display())]).unwrap();
+        let apps = resolve_applications(Catalogue::core(), &[format!("@{}", file.display())]).unwrap();
         assert_eq!((apps[0].name.as_str(), apps[0].priority), ("stream", 0));
         assert_eq!((Path::new(&apps[1].name), apps[1].priority), (folder.path().join("t").as_path(), 2));
         std::fs::write(&file, "[[applications]]\nworkload = \"stream\"\nat = 4611686018427387904\n").unwrap();
-        let late = named(Catalogue::core(), &[format!("@{}", file.display())]).unwrap_err().to_string();
+        let late = resolve_applications(Catalogue::core(), &[format!("@{}", file.display())]).unwrap_err().to_string();
         assert!(late.contains("mix.toml: application 0 (stream): at = 4611686018427387904 is after"), "{late}");
         std::fs::write(&file, "applications = []").unwrap();
-        assert!(named(Catalogue::core(), &[format!("@{}", file.display())]).unwrap_err().to_string().contains("lists no application"));
+        assert!(
+            resolve_applications(Catalogue::core(), &[format!("@{}", file.display())])
+                .unwrap_err()
+                .to_string()
+                .contains("lists no application")
+        );
     }
 }

@@ -1,6 +1,6 @@
-//! The configuration of a run as its results state it: every option that they depend on.
+//! The configuration of a run in its results: every option that affects them.
 //!
-//! Threads, epochs within the lookahead, pinning and the result folder are left out, because results do not depend on them.
+//! It omits threads, epochs within the lookahead, pinning and the result folder, because results do not depend on them.
 
 use serde_json::{Map, Value};
 
@@ -9,15 +9,15 @@ use warpshard_report::text::shell_word;
 
 use super::request::{DEFAULT_MODEL, Request, Source, Until};
 
-/// Characters that the readable suffix of a folder's name may have.
+/// Maximum length of the readable suffix of a folder's name, in characters.
 const MAX_SUFFIX: usize = 48;
 
 /// An option of `run`: its name without dashes, and its value; `None` for a flag.
-type Given = (&'static str, Option<String>);
+type ChangedOption = (&'static str, Option<String>);
 
-/// The configuration of a run, called with `arguments`.
+/// Returns the configuration of a run that was started with `arguments`.
 pub fn configuration_of(request: &Request, arguments: &[String]) -> Configuration {
-    let (workload, given) = (workload(request), given(request));
+    let (workload, given) = (workload(request), changed_options(request));
     let all = |name: &str| given.iter().filter(|(given, _)| *given == name).filter_map(|(_, value)| value.clone()).collect::<Vec<_>>();
     let mut options = Map::new();
     options.insert("machine".into(), request.machine.as_str().into());
@@ -41,11 +41,11 @@ pub fn configuration_of(request: &Request, arguments: &[String]) -> Configuratio
     Configuration { options, command, arguments: arguments.to_vec() }
 }
 
-/// What the name of the result folder has after machine and workload: nothing for a plain run, otherwise the policies and
-/// options, or where that is long or has characters that file names should not have, the policies and a checksum.
+/// Returns the suffix of the result folder's name after machine and workload. It is empty for a plain run, otherwise the policies and
+/// options. If these are long or contain characters that file names should not have, it is the policies and a checksum.
 pub(crate) fn suffix(request: &Request) -> String {
-    let given: Vec<Given> = given(request).into_iter().filter(|(name, _)| *name != "interval").collect();
-    let part = |(name, value): &Given| match (*name, value) {
+    let given: Vec<ChangedOption> = changed_options(request).into_iter().filter(|(name, _)| *name != "interval").collect();
+    let part = |(name, value): &ChangedOption| match (*name, value) {
         ("set", Some(value)) => format!("-{}", value.strip_prefix("workload.").unwrap_or(value)),
         ("policy", Some(value)) => format!("-{value}"),
         (name, Some(value)) => format!("-{name}={value}"),
@@ -61,15 +61,14 @@ pub(crate) fn suffix(request: &Request) -> String {
     format!("{names}-{:06x}", crc32fast::hash(format!("{given:?}").as_bytes()) & 0xff_ffff)
 }
 
-/// The option that names the workload, and its values: several of applications.
+/// Returns the option that names the workload, and its values; there are several for applications.
 fn workload(request: &Request) -> (&'static str, Vec<String>) {
     request.workload.as_ref().map_or_else(|| ("workload", vec![DEFAULT_MODEL.to_owned()]), Source::named)
 }
 
-/// The options besides machine and workload that results depend on and that are not at their defaults, in the order of the
-/// help.
-fn given(request: &Request) -> Vec<Given> {
-    let mut given: Vec<Given> = Vec::new();
+/// Returns the options other than machine and workload that affect results and are not at their defaults, in the order of the help.
+fn changed_options(request: &Request) -> Vec<ChangedOption> {
+    let mut given: Vec<ChangedOption> = Vec::new();
     let mut add = |name, value: Option<String>| given.push((name, value));
     if let Some(Source::Program { arch: Some(arch), .. }) = request.workload {
         add("arch", Some(format!("sm_{arch}")));
@@ -127,7 +126,7 @@ fn given(request: &Request) -> Vec<Given> {
     if let (true, Some(cycles)) = (request.relaxed, request.epoch) {
         add("epoch", Some(cycles.to_string()));
         add("relaxed", None);
-        // A cut ends an epoch, and in a relaxed run that changes what comes late.
+        // A checkpoint cut ends an epoch, which changes the late messages of a relaxed run.
         if let Some(cycles) = request.checkpoint_every {
             add("checkpoint-every", Some(cycles.to_string()));
         }
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_named_after_what_results_depend_on() {
+    fn a_folder_is_named_after_the_options_that_affect_results() {
         let all = || Request::default();
         for (request, expected) in [
             (all(), ""),
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_or_strange_configuration_has_a_checksum_of_its_own() {
+    fn a_long_or_unusual_configuration_is_named_by_a_checksum() {
         let calls = ["a/b", "a:b", "a\u{1b}b", "0123456789012345678901234567890123456789012345678901234567890"];
         let suffixes: Vec<String> = calls
             .iter()
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_and_the_options_leave_out_what_does_not_change_results() {
+    fn the_command_and_the_options_omit_settings_without_effect() {
         let request = Request {
             set: set(&[("gpu.sms", "56")]),
             threads: std::num::NonZeroU32::new(3),

@@ -1,4 +1,4 @@
-//! Digests of everything that the bytes of a result follow from.
+//! Digests of all inputs that determine the bytes of a result.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
-/// Files from this size on are not read again while their size and time of change stay the same.
-const REMEMBERED: u64 = 1 << 20;
+/// Size in bytes from which the digests of files are stored. A stored digest is valid while size and modification time are unchanged.
+const MIN_STORED_FILE_BYTES: u64 = 1 << 20;
 
-/// A digest of 128 bits, as hexadecimal digits the name of a stored result.
+/// A digest of 128 bits; its hexadecimal digits name a stored result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(u128);
 
@@ -25,18 +25,18 @@ impl fmt::Display for Digest {
 }
 
 impl Digest {
-    /// The digest of some bytes.
+    /// Returns the digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(XxHash3_128::oneshot(bytes))
     }
 }
 
-/// What a result follows from, part by part.
+/// The inputs of a result, part by part.
 #[derive(Default)]
 pub struct Recipe(Vec<u8>);
 
 impl Recipe {
-    /// Adds a part. Equal sequences of parts have equal digests, and texts that merely read the same together do not.
+    /// Adds a part. Equal sequences of parts have equal digests; different parts with the same concatenated text have different digests.
     pub fn add(&mut self, name: &str, bytes: &[u8]) {
         for part in [name.as_bytes(), bytes] {
             self.0.extend((part.len() as u64).to_le_bytes());
@@ -44,7 +44,7 @@ impl Recipe {
         }
     }
 
-    /// The digest of all parts.
+    /// Returns the digest of all parts.
     pub fn digest(&self) -> Digest {
         Digest::of(&self.0)
     }
@@ -56,32 +56,32 @@ impl fmt::Debug for Recipe {
     }
 }
 
-/// What is known of a large file.
+/// The stored digest of a file, with its size and modification time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Known {
+struct StoredDigest {
     bytes: u64,
     changed: u128,
     digest: String,
 }
 
-/// The digests of files. Those of large files are kept in a file of the store, as long as size and time of change stay the same.
+/// Digests of files. The digests of large files are stored in a file, and are valid while size and modification time are unchanged.
 #[derive(Debug)]
 pub struct Digests {
     memory: PathBuf,
-    known: Mutex<BTreeMap<PathBuf, Known>>,
+    known: Mutex<BTreeMap<PathBuf, StoredDigest>>,
 }
 
 impl Digests {
-    /// With what an earlier sweep knew of large files, in `memory`; a memory that cannot be read is forgotten.
+    /// Loads the digests of large files that an earlier sweep stored in `memory`; ignores a file that cannot be read.
     pub fn new(memory: &Path) -> Self {
         let known = fs::read(memory).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         Self { memory: memory.to_owned(), known: Mutex::new(known) }
     }
 
-    /// The digest of the contents of a file.
+    /// Returns the digest of the contents of a file.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn file(&self, path: &Path) -> io::Result<String> {
         let facts = fs::metadata(path)?;
         let path = path.canonicalize()?;
@@ -91,15 +91,15 @@ impl Digests {
             return Ok(known.digest);
         }
         let digest = contents(&path)?.to_string();
-        let known = Known { bytes: facts.len(), changed, digest: digest.clone() };
+        let known = StoredDigest { bytes: facts.len(), changed, digest: digest.clone() };
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(path, known);
         Ok(digest)
     }
 
-    /// Keeps the digests of large files for the next sweep. It is faster then, and that is all, so that errors do not matter.
+    /// Stores the digests of large files for the next sweep. This only saves time, so errors are ignored.
     pub fn keep(&self) {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let large: BTreeMap<&PathBuf, &Known> = known.iter().filter(|(_, known)| known.bytes >= REMEMBERED).collect();
+        let large: BTreeMap<&PathBuf, &StoredDigest> = known.iter().filter(|(_, known)| known.bytes >= MIN_STORED_FILE_BYTES).collect();
         if let (false, Some(folder), Ok(text)) = (large.is_empty(), self.memory.parent(), serde_json::to_vec_pretty(&large)) {
             let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
                 io::Write::write_all(&mut file, &text)?;
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recipe_depends_on_where_its_parts_end() {
+    fn a_recipe_depends_on_the_boundaries_of_its_parts() {
         let digest = |parts: &[(&str, &str)]| {
             let mut recipe = Recipe::default();
             parts.iter().for_each(|(name, part)| recipe.add(name, part.as_bytes()));
@@ -145,11 +145,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_the_digest_of_its_contents_wherever_it_is_and_again_after_a_change() {
+    fn a_files_digest_depends_on_its_contents_only() {
         let folder = tempfile::tempdir().unwrap();
         let memory = folder.path().join("digests.json");
         let (a, b) = (folder.path().join("a"), folder.path().join("b"));
-        let large = vec![7; REMEMBERED as usize + 5];
+        let large = vec![7; MIN_STORED_FILE_BYTES as usize + 5];
         fs::write(&a, &large).unwrap();
         fs::write(&b, &large).unwrap();
         let digests = Digests::new(&memory);

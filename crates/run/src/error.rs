@@ -19,54 +19,54 @@ use warpshard_workload::MixError;
 use super::checkpoint::CheckpointError;
 use super::exit::Exit;
 
-/// A run could not be set up, or it failed. The text is a message for the user.
+/// A failure of the setup or the simulation of a run. The text is a message for the user.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// An option says what is not possible, or two contradict each other.
+    /// An option has an invalid value, or two options contradict each other.
     #[error("{0}")]
     Usage(String),
-    /// A controller that was asked for cannot be made.
+    /// A requested controller cannot be created.
     #[error("--policy {text}: {source}")]
     Policy {
-        /// What was asked for.
+        /// The requested controller, as given.
         text: String,
-        /// What is wrong with it.
+        /// The problem of the controller.
         source: PolicyError,
     },
-    /// The machine is wrong.
+    /// The machine is invalid.
     #[error(transparent)]
     Machine(#[from] ConfigErrors),
-    /// The machine's event energies are wrong.
+    /// The machine's event energies are invalid.
     #[error(transparent)]
     Energy(#[from] EnergyError),
-    /// Machine and CPU load do not suit each other.
+    /// The machine does not support the CPU load.
     #[error(transparent)]
     CpuLoad(CpuLoadError),
-    /// The applications of the CPU cores are wrong.
+    /// The applications of the CPU cores are invalid.
     #[error("--cpu {0}")]
     Cpu(#[source] CpuLoadError),
-    /// The kernel model is wrong.
+    /// The kernel model is invalid.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The trace is wrong.
+    /// The trace is invalid.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The program is wrong.
+    /// The program is invalid.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// The machine has nothing that could execute the code.
+    /// The machine has no unit that could execute the code.
     #[error(
         "{what} has tensor instructions (code for sm_{arch}), and the GPU of {machine}, of compute capability {capability}, has no tensor cores; choose \
          a machine of compute capability 7.0 or later, or code without them"
     )]
     Unfit {
-        /// What has the code.
+        /// The kernel or program with the code.
         what: String,
-        /// The architecture that it is for.
+        /// Target architecture of the code.
         arch: u32,
-        /// The machine.
+        /// Name of the machine.
         machine: String,
-        /// The compute capability of its GPU.
+        /// Compute capability of the machine's GPU.
         capability: Capability,
     },
     /// The machine has no tensor memory accelerator.
@@ -75,9 +75,9 @@ pub enum Error {
          (h100), or execute the program without timing with `warpshard exec`"
     )]
     NoBulkCopies {
-        /// What has the code.
+        /// The kernel with the bulk copies.
         what: String,
-        /// The machine.
+        /// Name of the machine.
         machine: String,
     },
     /// The machine has no programmatic dependent launch.
@@ -86,31 +86,31 @@ pub enum Error {
          capability 9.0 or later (h100), or launch it without `programmatic`"
     )]
     NoDependentLaunches {
-        /// What is launched so.
+        /// The kernel with the dependent launch.
         what: String,
-        /// The machine.
+        /// Name of the machine.
         machine: String,
     },
-    /// Applications cannot be put together.
+    /// The applications cannot be combined into one workload.
     #[error(transparent)]
     Mix(#[from] MixError),
-    /// The file of a mix of applications is wrong.
+    /// The file of a mix of applications is invalid.
     #[error("{}: {problem}", file.display())]
     MixFile {
-        /// The file.
+        /// The mix file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The problem of the file.
         problem: String,
     },
-    /// A file that the run is read from cannot be read.
+    /// An input file of the run cannot be read.
     #[error("cannot read {}: {source}", file.display())]
     Unreadable {
-        /// The file.
+        /// The input file.
         file: PathBuf,
-        /// Why.
+        /// Error of the read.
         source: io::Error,
     },
-    /// The run was sampled and could not be.
+    /// A sampled run failed because of its sampling.
     #[error(transparent)]
     Sample(SampleError),
     /// The simulation failed.
@@ -122,7 +122,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// How the program ends for it.
+    /// Returns the exit code of the program for this error.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) | Self::Policy { .. } | Self::Sample(SampleError::Unsuited(_)) => Exit::Usage,

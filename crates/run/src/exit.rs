@@ -1,36 +1,36 @@
-//! Exit codes: the one table that the program, its help, its documentation and the stored results of sweeps share.
+//! Exit codes: one table for the program, its help, its documentation and the stored results of sweeps.
 
 use std::fmt::Write as _;
 
-/// How the program ends.
+/// An exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// The command succeeded; so did a run that `--max-cycles` stopped.
+    /// The command succeeded; this includes a run that `--max-cycles` stopped.
     Ok = 0,
-    /// The answer is no: `compare --fail-above` found a larger difference, or `sweep --collect` too few runs.
+    /// The check failed: `compare --fail-above` found a larger difference, or `sweep --collect` too few runs.
     Negative = 1,
-    /// The command line is wrong.
+    /// The command line is invalid.
     Usage = 2,
-    /// A machine, run or `--set` value is wrong.
+    /// A machine, run or `--set` value is invalid.
     Config = 3,
-    /// A trace or kernel model is wrong.
+    /// A trace or kernel model is invalid.
     Workload = 4,
     /// The simulated machine is deadlocked.
     Deadlock = 5,
     /// Results cannot be written.
     Output = 6,
-    /// A checkpoint cannot be written or read, or is of another run.
+    /// A checkpoint cannot be written or read, or belongs to another run.
     Checkpoint = 7,
-    /// A bug of the program.
+    /// A bug in the program.
     Internal = 70,
-    /// The user interrupted a run, whose results are complete up to that cycle, or a conversion, which then writes nothing.
+    /// The user interrupted a run, whose results are complete up to the present cycle, or a conversion, which then writes nothing.
     Interrupted = 130,
-    /// The user interrupted a second time; there are no results.
+    /// The user interrupted the program a second time; there are no results.
     Aborted = 131,
 }
 
-/// Every code with its meaning, ascending.
+/// All codes with their meanings, in ascending order.
 pub const TABLE: [(Exit, &str); 11] = [
     (Exit::Ok, "success; also a run that ended at --max-cycles"),
     (Exit::Negative, "compare --fail-above: results differ by more than the limit; sweep --collect: runs are missing"),
@@ -49,13 +49,13 @@ pub const TABLE: [(Exit, &str); 11] = [
 ];
 
 impl Exit {
-    /// The code of this number; any other number is a bug of the program.
+    /// Returns the exit code with this number; [`Exit::Internal`] for any other number.
     pub fn from_code(code: u8) -> Self {
         TABLE.iter().map(|(exit, _)| *exit).find(|exit| *exit as u8 == code).unwrap_or(Self::Internal)
     }
 }
 
-/// The table as text, one code per line.
+/// Returns the table as text, one code per line.
 pub fn exit_codes() -> String {
     let mut text = String::from("Exit codes:\n");
     for (exit, meaning) in TABLE {

@@ -1,8 +1,8 @@
-//! Whether a result folder holds another experiment than the one that is to be written there.
+//! A check that a result folder does not hold the results of a different experiment.
 //!
-//! In: the folder, and the `run.toml` of the run. An experiment is its machine, its workload and its settings, by their values; threads, builds and whatever
-//! else results do not depend on are no part of it. Of the machine only keys that both files have are compared, so that a folder of an earlier build,
-//! which lacks a new key, is the same experiment.
+//! Inputs: the folder, and the `run.toml` of the run. An experiment is a machine, a workload and settings, by their values; it excludes
+//! threads, builds and everything else that does not affect results. Of the machine only keys in both files are compared, so that a folder
+//! of an earlier build, which lacks a new key, holds the same experiment.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,47 +10,49 @@ use std::path::Path;
 use warpshard_config::input;
 use warpshard_report::FolderError;
 
-/// Settings of `[run]` that results do not depend on. The file of a trace counts by where it lies.
-const NO_EFFECT: [&str; 5] = ["run.threads", "run.pin", "run.version", "run.commit", "run.workload.trace"];
+/// Settings of `[run]` that do not affect results. A trace file is compared by its absolute path instead of its given path.
+const NO_EFFECT_KEYS: [&str; 5] = ["run.threads", "run.pin", "run.version", "run.commit", "run.workload.trace"];
 
-/// Differences that an error lists.
-const LISTED: usize = 3;
+/// Maximum number of differences that an error lists.
+const MAX_LISTED: usize = 3;
 
-/// Checks that `folder`, if it holds results, holds those of the experiment of `run_toml`. A run that was `resumed` may have another `--max-cycles`.
+/// Checks that `folder`, if it holds results, holds results of the experiment of `run_toml`. If the run was `resumed`, `--max-cycles` may
+/// differ.
 ///
 /// # Errors
-/// When it holds those of another one; the error lists what differs.
-pub fn refuse_another(folder: &Path, run_toml: &str, resumed: bool) -> Result<(), FolderError> {
-    let another = |found: String| Err(FolderError::Another { folder: folder.to_owned(), found });
-    // Whatever else is there is refused where the folder is opened.
+/// If the folder holds results of another experiment; the error lists the differences.
+pub fn check_experiment(folder: &Path, run_toml: &str, resumed: bool) -> Result<(), FolderError> {
+    let another = |found: String| Err(FolderError::OtherExperiment { folder: folder.to_owned(), found });
+    // The code that opens the folder rejects all other contents.
     if !folder.join("stats.json").is_file() {
         return Ok(());
     }
-    let Ok(text) = input::read_written_text(&folder.join("run.toml")) else { return another("it is not that of a run".into()) };
+    let Ok(text) = input::read_result_text(&folder.join("run.toml")) else { return another("they are not results of a run".into()) };
     let Some(theirs) = values(&text) else { return another("its run.toml cannot be read".into()) };
     let ours = values(run_toml).unwrap_or_default();
     let differences = differences(&theirs, &ours, resumed);
     if differences.is_empty() {
         return Ok(());
     }
-    let more = differences.len().saturating_sub(LISTED);
-    let listed = differences.into_iter().take(LISTED).collect::<Vec<_>>().join(", ");
+    let more = differences.len().saturating_sub(MAX_LISTED);
+    let listed = differences.into_iter().take(MAX_LISTED).collect::<Vec<_>>().join(", ");
     another(listed + &if more > 0 { format!(", and {more} more") } else { String::new() })
 }
 
-/// Checks that `folder`, if it holds results, holds those of the study `name`; with an empty name, that it holds neither a run nor a study.
+/// Checks that `folder`, if it holds results, holds results of the study `name`; with an empty name, that it holds neither a run nor a
+/// study.
 ///
 /// # Errors
-/// When it holds those of something else.
-pub fn refuse_another_study(folder: &Path, name: &str) -> Result<(), FolderError> {
-    let Ok(text) = input::read_written_text(&folder.join("stats.json")) else { return Ok(()) };
+/// If the folder holds other results.
+pub fn check_study(folder: &Path, name: &str) -> Result<(), FolderError> {
+    let Ok(text) = input::read_result_text(&folder.join("stats.json")) else { return Ok(()) };
     let stats: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let found = match stats.get("study").and_then(serde_json::Value::as_str) {
         Some(study) if study == name => return Ok(()),
         Some(study) => format!("the study {study}"),
-        None => "it is that of a run".into(),
+        None => "they are results of a run".into(),
     };
-    Err(FolderError::Another { folder: folder.to_owned(), found })
+    Err(FolderError::OtherExperiment { folder: folder.to_owned(), found })
 }
 
 fn differences(theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String>, resumed: bool) -> Vec<String> {
@@ -58,7 +60,7 @@ fn differences(theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String
     let counts = |key: &str| match key {
         "run.epoch" => relaxed,
         "run.max_cycles" => !resumed,
-        _ => !NO_EFFECT.contains(&key),
+        _ => !NO_EFFECT_KEYS.contains(&key),
     };
     let keys = theirs.keys().chain(ours.keys().filter(|key| !theirs.contains_key(*key)));
     let word = |value: Option<&String>| value.map_or_else(|| "not set".to_owned(), Clone::clone);
@@ -66,11 +68,11 @@ fn differences(theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String
         let (theirs, ours) = (theirs.get(*key), ours.get(*key));
         counts(key) && theirs != ours && (key.starts_with("run.") || theirs.is_some() && ours.is_some())
     };
-    let line = |key: &String| format!("{key} is {} there and {} now", word(theirs.get(key)), word(ours.get(key)));
+    let line = |key: &String| format!("{key} is {} in the folder and {} in this run", word(theirs.get(key)), word(ours.get(key)));
     keys.filter(differs).map(line).collect()
 }
 
-/// The values of a `run.toml` by their keys; `None` where the text is no TOML.
+/// Returns the values of a `run.toml` by key; `None` if the text is not TOML.
 fn values(text: &str) -> Option<BTreeMap<String, String>> {
     let mut values = BTreeMap::new();
     flatten("", &text.parse().ok()?, &mut values);
@@ -101,16 +103,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("stats.json"), "{}").unwrap();
         fs::write(folder.path().join("run.toml"), old).unwrap();
-        refuse_another(folder.path(), new, resumed).err().map(|error| error.to_string())
+        check_experiment(folder.path(), new, resumed).err().map(|error| error.to_string())
     }
 
     #[test]
     fn another_machine_workload_or_setting_is_another_experiment_and_a_new_build_is_not() {
         for (from, to, expected) in [
-            ("sms = 4", "sms = 8", "gpu.sms is 4 there and 8 now"),
-            ("seed = 1", "seed = 2", "run.seed is 1 there and 2 now"),
-            ("\"vecadd\"", "\"stream\"", "run.workload.name is \"vecadd\" there and \"stream\" now"),
-            ("seed = 1", "seed = 1\nmax_cycles = 9", "run.max_cycles is not set there and 9 now"),
+            ("sms = 4", "sms = 8", "gpu.sms is 4 in the folder and 8 in this run"),
+            ("seed = 1", "seed = 2", "run.seed is 1 in the folder and 2 in this run"),
+            ("\"vecadd\"", "\"stream\"", "run.workload.name is \"vecadd\" in the folder and \"stream\" in this run"),
+            ("seed = 1", "seed = 1\nmax_cycles = 9", "run.max_cycles is not set in the folder and 9 in this run"),
         ] {
             let found = refused(RUN, &RUN.replace(from, to), false).unwrap();
             assert!(
@@ -128,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_folder_and_one_that_is_not_there_hold_no_experiment() {
+    fn empty_and_missing_folders_hold_no_experiment() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(refuse_another(folder.path(), RUN, false).is_ok() && refuse_another(&folder.path().join("new"), RUN, false).is_ok());
+        assert!(check_experiment(folder.path(), RUN, false).is_ok() && check_experiment(&folder.path().join("new"), RUN, false).is_ok());
         fs::write(folder.path().join("stats.json"), "{}").unwrap();
-        assert!(refuse_another(folder.path(), RUN, false).unwrap_err().to_string().contains("it is not that of a run"));
+        assert!(check_experiment(folder.path(), RUN, false).unwrap_err().to_string().contains("they are not results of a run"));
         fs::write(folder.path().join("stats.json"), "{\"study\": \"noc\"}").unwrap();
-        assert!(refuse_another_study(folder.path(), "noc").is_ok());
-        assert!(refuse_another_study(folder.path(), "dram").unwrap_err().to_string().contains("the study noc"));
+        assert!(check_study(folder.path(), "noc").is_ok());
+        assert!(check_study(folder.path(), "dram").unwrap_err().to_string().contains("the study noc"));
     }
 }

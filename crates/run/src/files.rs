@@ -1,23 +1,23 @@
-//! The files that a workload is read from. What is missing is left to the run, which reports it.
+//! The input files of a workload. Missing files are omitted, since the run reports them.
 
 use std::path::{Path, PathBuf};
 
 use warpshard_config::input;
 
-/// Endings that a trace's file may have beyond the name in its list.
+/// File name extensions of compressed trace files, which the list of kernels may omit.
 const COMPRESSED: [&str; 3] = [".xz", ".gz", ".zst"];
 
-/// The file of a kernel model that is not built in.
+/// Returns the file of a kernel model that is not built in.
 pub(crate) fn of_model(name: &str) -> Vec<PathBuf> {
     Some(PathBuf::from(name)).filter(|path| path.is_file()).into_iter().collect()
 }
 
-/// A list of kernels and the files that its lines name; or a single file.
+/// Returns a list of kernels and the files that its lines name, or a single file.
 pub(crate) fn of_trace(path: &Path) -> Vec<PathBuf> {
     let list = if path.is_dir() { path.join("kernelslist.g") } else { path.to_owned() };
     let folder = list.parent().unwrap_or(Path::new("")).to_owned();
     let mut files = vec![list.clone()];
-    // A native trace is one file, which is no text.
+    // A native trace is one binary file.
     let Ok(text) = input::read_text(&list) else { return files };
     for name in text.lines().flat_map(|line| line.split([',', ' ', '\t'])).map(str::trim).filter(|name| !name.is_empty()) {
         let plain = folder.join(name);
@@ -27,11 +27,11 @@ pub(crate) fn of_trace(path: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A launch file or mix and every file that one of its texts names: listings, contents of buffers, applications.
+/// Returns a launch file or mix and every file that a string in it names: listings, contents of buffers, applications.
 pub(crate) fn of_program(path: &Path) -> Vec<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let mut files = vec![path.to_owned()];
-    // A program that comes with warpshard is part of the build, which results name anyway.
+    // A program that comes with warpshard is part of the build, which results name in any case.
     files.retain(|path| path.is_file() || !input::exists(path));
     let table = input::read_text(path).ok().and_then(|text| text.parse::<toml::Table>().ok());
     let mut open: Vec<toml::Value> = table.map(toml::Value::Table).into_iter().collect();
@@ -46,7 +46,7 @@ pub(crate) fn of_program(path: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The files of `--cpu`: profiles and traces, and mixes with those that they name.
+/// Returns the files of `--cpu`: profiles and traces, and mixes with the files that they name.
 pub(crate) fn of_cpu(names: &[String]) -> Vec<PathBuf> {
     let files = |name: &String| match name.strip_prefix('@') {
         Some(mix) if Path::new(mix).is_file() => of_program(Path::new(mix)),

@@ -1,4 +1,4 @@
-//! From names and paths to a workload.
+//! Loads workloads from names and paths.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::fits::listing_for;
 use super::request::MODEL_PREFIX;
 use super::{Catalogue, Error};
 
-/// The settings of `--set`, divided into those of the machine and those of the model.
+/// The settings of `--set`, divided into settings of the machine and settings of the model.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// Those of the machine.
+    /// Settings of the machine.
     pub machine: Vec<Override>,
     /// Parameters of the model and their values.
     pub model: Vec<(String, String)>,
@@ -41,43 +41,43 @@ impl Settings {
 pub enum Origin {
     /// A recorded trace.
     Trace {
-        /// Its path, as given.
+        /// Path of the trace, as given.
         path: PathBuf,
     },
     /// A program.
     Program {
-        /// The launch file, as the user named it.
+        /// Path of the launch file, as given.
         path: PathBuf,
-        /// The architecture of its listing: 70 for sm_70.
+        /// Architecture of the program's listing: 70 for sm_70.
         arch: u32,
     },
-    /// Made by the calling program.
+    /// A workload that the calling program created.
     Memory,
-    /// Several applications, as `--app` names them.
+    /// Several applications, as given to `--app`.
     Applications,
     /// A kernel model.
     Model {
-        /// Its built-in name, or its file.
+        /// Built-in name or file of the model.
         name: String,
-        /// The values of its parameters.
+        /// Values of the model's parameters.
         parameters: Vec<(String, i64)>,
     },
 }
 
-/// Loads a trace; the time of reading and decoding is added to `clock`.
+/// Loads a trace; adds the time of reading and decoding to `clock`.
 ///
 /// # Errors
-/// All errors that loading finds; decoding finds others later.
+/// All errors that loading finds; decoding may find further errors later.
 pub fn trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Error> {
     let options = TraceOptions { threads, lenient, clock: Arc::clone(clock), ..TraceOptions::default() };
     let workload = warpshard_trace::load(path, &options)?;
     Ok((workload, Origin::Trace { path: path.to_owned() }))
 }
 
-/// The same for a run of few of its launches: a launch is decoded when it is run, and a little ahead.
+/// Loads a trace for a run of few of its launches: each launch is decoded shortly before it is run.
 ///
 /// # Errors
-/// As [`trace`].
+/// See [`trace`].
 pub fn sampled_trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<DecodeClock>) -> Result<(Workload, Origin), Error> {
     let options =
         TraceOptions { threads, lenient, clock: Arc::clone(clock), eager_bytes: 0, window_bytes: 16 << 20, ..TraceOptions::default() };
@@ -85,17 +85,17 @@ pub fn sampled_trace(path: &Path, threads: usize, lenient: bool, clock: &Arc<Dec
     Ok((workload, Origin::Trace { path: path.to_owned() }))
 }
 
-/// Whether `name` is that of a trace and not of a kernel model: neither a built-in name nor a .toml file.
+/// Returns true if `name` is the name of a trace: neither a built-in name of a kernel model nor a .toml file.
 pub fn is_trace(catalogue: &Catalogue, name: &str) -> bool {
     !name.ends_with(".toml") && !is_builtin(catalogue, name) && (name.contains('/') || Path::new(name).is_file())
 }
 
-/// Whether a built-in model has this name. Such a name may contain a `/`, as a path does.
+/// Returns true if a built-in model has this name, which may contain a `/` like a path.
 fn is_builtin(catalogue: &Catalogue, name: &str) -> bool {
     catalogue.model_text(name).is_some()
 }
 
-/// Loads a kernel model by its built-in name, or else from a path when `name` contains a `/` or ends in `.toml`.
+/// Loads a kernel model by its built-in name, or else from a path if `name` contains a `/` or ends in `.toml`.
 ///
 /// # Errors
 /// All errors of the model and of the parameters.
@@ -108,15 +108,16 @@ pub fn model(catalogue: &Catalogue, name: &str, seed: u64, parameters: &[(String
     Ok(loaded?)
 }
 
-/// A model as a workload.
+/// Returns the workload of a model, with its origin.
 pub fn model_workload(name: &str, model: &Model) -> (Workload, Origin) {
     (model.workload(), Origin::Model { name: name.to_owned(), parameters: model.parameters.clone() })
 }
 
-/// A program as a workload, with its origin. Without `arch` its listing is the one that the machine's GPU executes best, else its first.
+/// Returns the workload of a program, with its origin. Without `arch` it uses the listing that the machine's GPU executes best, else the
+/// first listing.
 ///
 /// # Errors
-/// When the launch file, a listing or a parameter is wrong.
+/// If the launch file, a listing or a parameter is invalid.
 pub fn program(
     path: &Path,
     arch: Option<u32>,
@@ -133,7 +134,7 @@ pub fn program(
     Ok((program.workload_with(options)?, origin))
 }
 
-/// Bytes copied from the host to the device.
+/// Returns the number of bytes copied from the host to the device.
 pub fn copied_bytes(commands: &[Command]) -> u64 {
     let bytes = |command: &Command| if let Command::CopyToDevice { bytes, .. } = command { *bytes } else { 0 };
     commands.iter().map(bytes).sum()

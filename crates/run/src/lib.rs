@@ -1,8 +1,9 @@
-//! A run: what it is asked for and what it gives. The command line, sweeps, studies and the Python package all go this way, so that equal requests
-//! give equal results and equal files.
+//! A run from its request to its results. The command line, sweeps, studies and the Python package all use this package, so that equal
+//! requests give equal results and equal files.
 //!
-//! In: a [`Request`], and a [`Catalogue`] of what it can name. Out: [`Finished`], with everything that a result folder holds, or an [`Error`].
-//! [`simulate`] does all of it; [`Opened`] and [`Ready`] are its steps, for programs that bring a machine, a workload or controllers of their own.
+//! Inputs: a [`Request`], and a [`Catalogue`] of the names that it may use. Outputs: [`Finished`], with the contents of a result folder, or
+//! an [`Error`]. [`simulate`] does a whole run; [`Opened`] and [`Ready`] are its steps, for programs that supply a machine, a workload or
+//! controllers.
 #![forbid(unsafe_code)]
 
 mod applications;
@@ -33,9 +34,9 @@ pub use configuration::configuration_of;
 pub use digest::{Digest, Digests, Recipe};
 pub use error::Error;
 pub use exit::{Exit, TABLE as EXIT_CODES, exit_codes};
-pub use experiment::{refuse_another, refuse_another_study};
+pub use experiment::{check_experiment, check_study};
 pub use files_of::files_of;
-pub use fits::{listing_for, of_code, refuse};
+pub use fits::{check_code, code_notes, listing_for};
 pub use numbers::{Numbers, NumbersError};
 pub use request::{ArchitectureError, Cpu, DEFAULT_MODEL, MODEL_PREFIX, Record, Request, Source, Until, architecture};
 pub use select::select;

@@ -8,26 +8,26 @@ use thiserror::Error as Described;
 
 use super::Error;
 
-/// Which units of a kind.
+/// A selection of units of a kind, by number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Numbers {
-    /// All of them.
+    /// All units.
     All,
-    /// Those with numbers in these ranges, both ends included; none without a range.
+    /// Units with numbers in these inclusive ranges; no unit without a range.
     Ranges(Vec<(u16, u16)>),
 }
 
-/// The text of a list of units is not understood.
+/// The error of an invalid list of units.
 #[derive(Clone, Debug, PartialEq, Eq, Described)]
 #[error("expected \"all\", \"none\" or numbers such as 0-3,7")]
 pub struct NumbersError;
 
 impl Numbers {
-    /// The numbers, of `count` units of a kind that is called `unit`, for the option `option`.
+    /// Returns the selected numbers among `count` units. `unit` names the kind and `option` the option in the error.
     ///
     /// # Errors
-    /// When there is no unit with one of the numbers.
+    /// If there is no unit with one of the numbers.
     pub(crate) fn among(&self, count: u32, option: &str, unit: &str) -> Result<Vec<u16>, Error> {
         let Self::Ranges(ranges) = self else { return Ok((0..count as u16).collect()) };
         if let Some((_, last)) = ranges.iter().find(|(_, last)| u32::from(*last) >= count) {
@@ -46,7 +46,7 @@ impl Numbers {
 impl FromStr for Numbers {
     type Err = NumbersError;
 
-    /// "all", "none", "0-3,7".
+    /// Reads "all", "none" or a list such as "0-3,7".
     fn from_str(text: &str) -> Result<Self, NumbersError> {
         let range = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));

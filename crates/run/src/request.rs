@@ -1,4 +1,4 @@
-//! What a run is asked for.
+//! The request of a run.
 
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use warpshard_program::WorkloadOptions;
 use super::Error as RunError;
 use super::numbers::Numbers;
 
-/// The kernel model of a run that names no workload.
+/// The kernel model of a run without a named workload.
 pub const DEFAULT_MODEL: &str = "gemm_tiled";
 
 /// The prefix of settings that are parameters of the kernel model.
 pub const MODEL_PREFIX: &str = "workload.";
 
-/// Instructions by which CPU cores are warmed where a run does not say.
+/// Default number of warm-up instructions of CPU cores.
 const CPU_WARM: u64 = 500_000;
-/// Instructions of CPU cores that are measured where a run does not say.
+/// Default number of measured instructions of CPU cores.
 const CPU_MEASURE: NonZeroU64 = NonZeroU64::new(4_500_000).unwrap();
 
-/// What a run is asked for. [`Request::default`] is `warpshard run` without options.
+/// The request of a run. [`Request::default`] equals `warpshard run` without options.
 ///
 /// ```
 /// use warpshard_run::{Request, Source};
@@ -39,51 +39,50 @@ const CPU_MEASURE: NonZeroU64 = NonZeroU64::new(4_500_000).unwrap();
 pub struct Request {
     /// The machine: a name of the catalogue, or a path.
     pub machine: String,
-    /// What is run; [`DEFAULT_MODEL`] where nothing is named.
+    /// The workload; by default [`DEFAULT_MODEL`].
     pub workload: Option<Source>,
-    /// Values of the machine that differ from its file's, as key and value; keys that begin with [`MODEL_PREFIX`] are parameters of the kernel
-    /// model or program.
+    /// Overrides of machine values as key and value; keys that begin with [`MODEL_PREFIX`] are parameters of the kernel model or program.
     pub set: Vec<(String, String)>,
     /// Controllers, each as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
     pub policies: Vec<String>,
-    /// The kernels that are simulated, where it is not all: numbers ("1-4,7", "3-"), or a regular expression for names.
+    /// Selection of the simulated kernels: numbers ("1-4,7", "3-"), or a regular expression for names; by default all.
     pub kernels: Option<String>,
-    /// The kernels of those that are simulated, where it is not all: a regular expression for names.
+    /// Further selection of the simulated kernels: a regular expression for names; by default all.
     pub only: Option<String>,
-    /// Launches that are left out before the first that is simulated, counted after `kernels` and `only`.
+    /// Number of launches that are skipped before the first simulated launch, counted after the selection by `kernels` and `only`.
     pub skip: usize,
     /// The applications of the CPU cores.
     pub cpu: Cpu,
     /// The seed of random numbers of kernel models and CPU profiles.
     pub seed: u64,
-    /// Whether traces with minor errors are accepted.
+    /// True if traces with minor errors are accepted.
     pub lenient: bool,
-    /// Whether a program's matrix products are skipped. It is an error if the cycles depend on one.
+    /// True if the matrix products of a program are not computed. It is an error if the cycles depend on a product.
     pub skip_matrix_values: bool,
-    /// Core cycle at which the run ends at the latest.
+    /// Limit of core cycles, at which the run ends.
     pub max_cycles: Option<NonZeroU64>,
     /// Thread instructions after which the run ends, at the next multiple of 1,000 core cycles.
     pub max_instructions: Option<NonZeroU64>,
-    /// Core cycles between two records of the counters.
+    /// Core cycles between two samples of the counters.
     pub interval: Option<NonZeroU64>,
-    /// What a sampled run aims at, as `KEY=VALUE,..`; empty for the defaults.
+    /// Targets of a sampled run, as `KEY=VALUE,..`; empty for the defaults.
     pub sample: Option<String>,
-    /// What is recorded of single units.
+    /// Selection of the units and events that are recorded.
     pub record: Option<Record>,
-    /// Worker threads; all cores that this process may use where it does not say. Results do not depend on it.
+    /// Worker threads; by default one per core that this process may use. Results do not depend on the number.
     pub threads: Option<NonZeroU32>,
-    /// Core cycles between two barriers of the worker threads; the lookahead where it does not say. Results do not depend on it unless
+    /// Core cycles between two barriers of the worker threads; by default the lookahead. Results do not depend on this value unless
     /// `relaxed` is set.
     pub epoch: Option<NonZeroU64>,
-    /// Whether epochs may be longer than the lookahead, which makes results approximate.
+    /// True if epochs may be longer than the lookahead, which makes results approximate.
     pub relaxed: bool,
-    /// Whether each worker thread stays on one core.
+    /// True if each worker thread is pinned to one core.
     pub pin: bool,
     /// Core cycles between two checkpoints, which are written to `checkpoint_file`.
     pub checkpoint_every: Option<NonZeroU64>,
-    /// Where checkpoints are written.
+    /// Path of the checkpoint file.
     pub checkpoint_file: Option<PathBuf>,
-    /// The checkpoint that the run goes on from.
+    /// Path of the checkpoint from which the run resumes.
     pub resume: Option<PathBuf>,
 }
 
@@ -118,10 +117,10 @@ impl Default for Request {
 }
 
 impl Request {
-    /// Checks that the parts of the request do not contradict each other; each is checked by itself where it is used.
+    /// Checks that the parts of the request do not contradict each other. Each part alone is checked where it is used.
     ///
     /// # Errors
-    /// The first contradiction, in the names of the command line.
+    /// The first contradiction, in terms of the command line.
     pub(crate) fn check(&self) -> Result<(), RunError> {
         let applications = matches!(self.workload, Some(Source::Applications { .. }));
         let sampled = self.sample.is_some();
@@ -141,7 +140,7 @@ impl Request {
             ),
             (
                 self.checkpoint_every.is_some() && self.checkpoint_file.is_none(),
-                "--checkpoint-every needs --out, next to which checkpoints are",
+                "--checkpoint-every needs --out; checkpoints are stored next to that folder",
             ),
             (
                 self.record.is_some() && self.checkpoint_every.is_some(),
@@ -161,12 +160,12 @@ impl Request {
         found.map_or(Ok(()), |what| Err(RunError::Usage(what.to_owned())))
     }
 
-    /// The options of programs in a run with this number of threads.
+    /// Returns the options of programs for a run with `threads` threads.
     pub(crate) fn workload_options(&self, threads: usize) -> WorkloadOptions {
         WorkloadOptions { ahead: threads > 1, skip_products: self.skip_matrix_values }
     }
 
-    /// The file next to the result folder `out` in which `warpshard run` keeps checkpoints.
+    /// Returns the path of the checkpoint file of `warpshard run`, next to the result folder `out`.
     pub fn checkpoint_of(out: &Path) -> PathBuf {
         let mut path = out.as_os_str().to_owned();
         path.push(".checkpoint");
@@ -174,7 +173,7 @@ impl Request {
     }
 }
 
-/// What is run.
+/// The source of a run's workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Source {
@@ -184,27 +183,28 @@ pub enum Source {
     Trace(PathBuf),
     /// A program.
     Program {
-        /// Its launch file.
+        /// Path of the launch file.
         file: PathBuf,
-        /// The architecture of the listing that is executed (70 for sm_70); the first of the file where it does not say.
+        /// Architecture of the listing that is executed (70 for sm_70); by default the listing that suits the GPU best, else the first.
         #[serde(default)]
         arch: Option<u32>,
     },
     /// Several applications that share the GPU.
     Applications {
-        /// A trace, launch file or kernel model each, as `[SOURCE:]NAME[,priority=N][,at=N][,gpu=N]`, or `@FILE`, a mix.
+        /// The applications; each is a trace, launch file or kernel model as `[SOURCE:]NAME[,priority=N][,at=N][,gpu=N]`, or a mix as
+        /// `@FILE`.
         apps: Vec<String>,
-        /// Whether none is started again when it ends.
+        /// True if no application restarts when it ends.
         #[serde(default)]
         once: bool,
-        /// Whether each is run alone, too.
+        /// True if each application is also run alone.
         #[serde(default)]
         alone: bool,
     },
 }
 
 impl Source {
-    /// What it is called on the command line, and its values: several of applications.
+    /// Returns the option of the source on the command line, and its values; there are several for applications.
     pub fn named(&self) -> (&'static str, Vec<String>) {
         match self {
             Self::Model(name) => ("workload", vec![name.clone()]),
@@ -215,19 +215,20 @@ impl Source {
     }
 }
 
-/// The applications of the CPU cores, and how long they are measured.
+/// The applications of the CPU cores, and the length of their measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cpu {
-    /// One per core from core 0: profiles, profile files (.toml), recorded traces; or `@MIX`. None for a run without CPU cores.
+    /// Applications of the cores from core 0 on: profiles, profile files (.toml), recorded traces; or `@MIX`. Empty for a run without CPU
+    /// cores.
     pub applications: Vec<String>,
-    /// Warm-up instructions of each core. Kernels start when every core is warm.
+    /// Warm-up instructions of each core. Kernels start when every core has completed its warm-up.
     pub warm: u64,
-    /// Measured instructions of each core, which keeps running after them.
+    /// Measured instructions of each core, which continues to run after them.
     pub measure: NonZeroU64,
-    /// Whether kernels start at once.
+    /// True if kernels start at cycle 0, without waiting for the warm-up of the CPU cores.
     pub gpu_first: bool,
-    /// When the run ends.
+    /// Condition for the end of the run.
     pub until: Until,
 }
 
@@ -237,20 +238,20 @@ impl Default for Cpu {
     }
 }
 
-/// The end of a run with CPU cores.
+/// The condition for the end of a run with CPU cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// Every kernel has ended and every CPU core is measured.
+    /// Every kernel has ended and every CPU core has completed its measurement.
     #[default]
     Both,
     /// Every kernel has ended.
     Gpu,
-    /// Every CPU core is measured.
+    /// Every CPU core has completed its measurement.
     Cpu,
 }
 
-/// The text of an architecture is not understood.
+/// The error of an invalid architecture name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("an architecture is written as sm_70")]
 pub struct ArchitectureError;
@@ -258,22 +259,22 @@ pub struct ArchitectureError;
 /// Reads `sm_70` as 70.
 ///
 /// # Errors
-/// When it is of no such form.
+/// If the text does not have this form.
 pub fn architecture(text: &str) -> Result<u32, ArchitectureError> {
     let digits = text.strip_prefix("sm_").filter(|digits| (2..=3).contains(&digits.len()));
     digits.and_then(|digits| digits.parse().ok()).ok_or(ArchitectureError)
 }
 
-/// What is recorded of single units, for a trace of the run in simulated time.
+/// Selection of the units and events that are recorded for a trace of the run in simulated time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The SMs whose warps are recorded.
     pub sms: Numbers,
     /// The memory partitions whose DRAM banks are recorded.
     pub partitions: Numbers,
-    /// First core cycle of which CTAs, warps and banks are recorded.
+    /// First core cycle in which CTAs, warps and banks are recorded.
     pub from: u64,
-    /// Events of each kind and unit, at most; those beyond are left out.
+    /// Maximum number of events of each kind per unit; further events are not recorded.
     pub most: NonZeroUsize,
 }
 
@@ -282,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_read_back_from_what_it_is_written_as() {
+    fn a_request_survives_a_round_trip() {
         let record = Record { sms: Numbers::All, partitions: "0-1".parse().unwrap(), from: 5, most: NonZeroUsize::MIN };
         let request = Request {
             workload: Some(Source::Program { file: "a.toml".into(), arch: Some(80) }),
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_contradict_each_other_are_refused() {
+    fn contradictory_options_are_rejected() {
         let message = |request: Request| request.check().unwrap_err().to_string();
         let plain = Request::default;
         assert!(plain().check().is_ok());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::inputs::Origin;
 use super::request::{Cpu, Request, Source, Until};
 
-/// The settings of a run as TOML, to be appended to the machine.
+/// Returns the settings of a run as TOML, to be appended to the machine.
 pub(crate) fn run_table(
     request: &Request,
     origin: &Origin,
@@ -69,7 +69,7 @@ pub(crate) fn run_table(
         Origin::Trace { path } => {
             lines.text("trace", &path.display().to_string(), "command line");
             if let Ok(absolute) = path.canonicalize() {
-                lines.text("trace_path", &absolute.display().to_string(), "where it was found");
+                lines.text("trace_path", &absolute.display().to_string(), "resolved path");
             }
         }
         Origin::Program { path, arch } => {

@@ -10,7 +10,7 @@ use warpshard_workload::Workload;
 
 use super::Error;
 
-/// Simulates a sample; `options` makes the options of each round.
+/// Simulates a sample; `options` creates the options of each round.
 ///
 /// # Errors
 /// See [`SampleError`](warpshard_sample::SampleError).

@@ -1,4 +1,4 @@
-//! `--kernels`, `--only` and `--skip`: select launches of a workload.
+//! `--kernels`, `--only` and `--skip`: the selection of a workload's launches.
 //!
 //! Copies are kept, because they determine the contents of memory. Selected launches keep their numbers and names.
 
@@ -40,7 +40,7 @@ impl Selection {
     }
 }
 
-/// "7", "1-4", "3-" and "-9" as inclusive ranges.
+/// Reads "7", "1-4", "3-" and "-9" as inclusive ranges.
 fn range(text: &str) -> Option<(u64, u64)> {
     let Some((first, last)) = text.split_once('-') else {
         let number = text.parse().ok()?;
@@ -54,34 +54,37 @@ fn range(text: &str) -> Option<(u64, u64)> {
     (first <= last).then_some((first, last))
 }
 
-/// The workload with the selected kernels only.
+/// Returns the workload with only the selected kernels.
 ///
 /// # Errors
-/// When `wanted` is not a selection, or selects nothing.
+/// If `wanted` is not a selection, or selects nothing.
 pub fn select(workload: Workload, wanted: &str) -> Result<Workload, Error> {
     let selection = Selection::parse(wanted)?;
-    keep(workload, ("--kernels", wanted), |_, kernel| selection.includes(kernel))
+    keep_kernels(workload, ("--kernels", wanted), |_, kernel| selection.includes(kernel))
 }
 
-/// The workload with the kernels whose names contain a match of `pattern` only.
+/// Returns the workload with only the kernels whose names contain a match of `pattern`.
 ///
 /// # Errors
-/// When `pattern` is no regular expression, or matches no name.
+/// If `pattern` is not a regular expression, or matches no name.
 pub(super) fn only(workload: Workload, pattern: &str) -> Result<Workload, Error> {
     let expression = Regex::new(pattern).map_err(|error| Error::Usage(format!("--only {pattern}: no regular expression: {error}")))?;
-    keep(workload, ("--only", pattern), |_, kernel| expression.is_match(&kernel.name) || expression.is_match(&demangled(&kernel.name)))
+    keep_kernels(workload, ("--only", pattern), |_, kernel| {
+        expression.is_match(&kernel.name) || expression.is_match(&demangled(&kernel.name))
+    })
 }
 
-/// The workload without its first `launches`.
+/// Returns the workload without its first `launches` launches.
 ///
 /// # Errors
-/// When none is left.
+/// If no launch is left.
 pub(super) fn skip(workload: Workload, launches: usize) -> Result<Workload, Error> {
-    keep(workload, ("--skip", &launches.to_string()), |number, _| number >= launches)
+    keep_kernels(workload, ("--skip", &launches.to_string()), |number, _| number >= launches)
 }
 
-/// The workload with those kernels only that `includes`, which gets their numbers from 0; the option is for the message where none is left.
-fn keep(workload: Workload, option: (&str, &str), includes: impl Fn(usize, &KernelInfo) -> bool) -> Result<Workload, Error> {
+/// Returns the workload with only the kernels for which `includes` returns true; `includes` gets each kernel's number, counted from 0. The
+/// error names `option` if no kernel is left.
+fn keep_kernels(workload: Workload, option: (&str, &str), includes: impl Fn(usize, &KernelInfo) -> bool) -> Result<Workload, Error> {
     let mut new_index = Vec::with_capacity(workload.kernels.len());
     let mut kept = Vec::new();
     for (number, kernel) in workload.kernels.iter().enumerate() {
@@ -94,7 +97,7 @@ fn keep(workload: Workload, option: (&str, &str), includes: impl Fn(usize, &Kern
     if kept.is_empty() {
         return Err(Error::Usage(nothing_selected(&workload, option)));
     }
-    // What is not selected is not waited for.
+    // Kept launches do not wait for launches that are not selected.
     for kernel in &mut kept {
         kernel.info.after = kernel.info.after.iter().filter_map(|before| new_index[before.index()]).collect();
         kernel.info.programmatic = kernel.info.programmatic.and_then(|before| new_index[before.index()]);
@@ -107,13 +110,13 @@ fn keep(workload: Workload, option: (&str, &str), includes: impl Fn(usize, &Kern
 }
 
 fn nothing_selected(workload: &Workload, (option, wanted): (&str, &str)) -> String {
-    const SHOWN: usize = 8;
+    const MAX_SHOWN: usize = 8;
     let mut text = format!("{option} {wanted} selects none of the {} kernels of {}", workload.kernels.len(), workload.name);
-    for kernel in workload.kernels.iter().take(SHOWN) {
+    for kernel in workload.kernels.iter().take(MAX_SHOWN) {
         text.push_str(&format!("\n  {:>4}  {}", kernel.info.id, kernel.info.name));
     }
-    if workload.kernels.len() > SHOWN {
-        text.push_str(&format!("\n  and {} more", workload.kernels.len() - SHOWN));
+    if workload.kernels.len() > MAX_SHOWN {
+        text.push_str(&format!("\n  and {} more", workload.kernels.len() - MAX_SHOWN));
     }
     text
 }
@@ -130,9 +133,9 @@ mod tests {
     use warpshard_workload::{CtaProgram, CtaSource, Dim3, Kernel};
 
     #[derive(Debug)]
-    struct Nothing;
+    struct NoCtas;
 
-    impl CtaSource for Nothing {
+    impl CtaSource for NoCtas {
         fn cta(&self, _: CtaIndex) -> Arc<CtaProgram> {
             Arc::default()
         }
@@ -164,7 +167,7 @@ mod tests {
                 gpu: None,
                 copy: None,
             },
-            source: Arc::new(Nothing),
+            source: Arc::new(NoCtas),
         };
         let copy = |addr| Command::CopyToDevice { addr: Addr(addr), bytes: 4 };
         let launch = |index| Command::Launch(KernelIndex(index));
@@ -193,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_stay_in_their_places_and_launches_are_counted_anew() {
+    fn copies_keep_their_positions_and_launches_are_renumbered() {
         let selected = select(workload(), "gemm").unwrap();
         let copy = |addr| Command::CopyToDevice { addr: Addr(addr), bytes: 4 };
         let launch = |index| Command::Launch(KernelIndex(index));
@@ -201,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn selected_kernels_wait_for_those_that_are_selected_too() {
+    fn selected_kernels_wait_only_for_selected_kernels() {
         let mut whole = workload();
         whole.kernels[3].info.after = vec![KernelIndex(0), KernelIndex(2)];
         let selected = select(whole, "2-").unwrap();
@@ -209,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_programmatic_dependent_launch_depends_on_the_launch_before_it_where_that_is_selected() {
+    fn a_programmatic_dependent_launch_depends_on_its_predecessor_if_selected() {
         let mut whole = workload();
         whole.kernels[2].info.programmatic = Some(KernelIndex(1));
         let before =
@@ -219,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_selects_nothing_is_wrong_usage_and_shows_what_there_is() {
+    fn an_empty_selection_is_a_usage_error_that_lists_the_kernels() {
         let failure = select(workload(), "7-8").unwrap_err();
         let message = failure.to_string();
         assert_eq!(failure.exit(), Exit::Usage);

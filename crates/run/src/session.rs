@@ -1,4 +1,4 @@
-//! A run step by step: [`Opened`] has its machine, [`Ready`] its workload too, and [`Finished`] everything that a result folder holds.
+//! The steps of a run: [`Opened`] has a machine, [`Ready`] also has a workload, and [`Finished`] has the contents of a result folder.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -30,7 +30,7 @@ use super::select::{only, select, skip};
 use super::threads::{Threads, threads};
 use super::{Catalogue, Error, applications, checkpoint, fits, sampled};
 
-/// Simulates what `request` asks for, with names of `catalogue`.
+/// Simulates a request, with names of `catalogue`.
 ///
 /// ```
 /// use warpshard_run::{Catalogue, Request, Source, simulate};
@@ -42,12 +42,12 @@ use super::{Catalogue, Error, applications, checkpoint, fits, sampled};
 /// ```
 ///
 /// # Errors
-/// When anything of the request is wrong, or the simulation fails.
+/// If any part of the request is invalid, or the simulation fails.
 pub fn simulate(catalogue: &Catalogue, request: &Request) -> Result<Finished, Error> {
     Opened::new(catalogue, request)?.load()?.simulate(Vec::new(), StopFlag::new(), None)
 }
 
-/// A run whose machine is loaded.
+/// A run with a loaded machine.
 #[derive(Debug)]
 pub struct Opened<'a> {
     catalogue: &'a Catalogue,
@@ -71,10 +71,10 @@ impl<'a> Opened<'a> {
         Ok(Self { started, ..Self::with_machine(catalogue, request, loaded)? })
     }
 
-    /// Takes a machine that is loaded already, in place of the one that the request names.
+    /// Uses a loaded machine instead of the machine that the request names.
     ///
     /// # Errors
-    /// When its event energies cannot be read.
+    /// If the machine's event energies cannot be read.
     pub fn with_machine(catalogue: &'a Catalogue, request: &'a Request, loaded: Loaded) -> Result<Self, Error> {
         let (started, settings) = (Instant::now(), Settings::of(&request.set));
         request.check()?;
@@ -82,23 +82,23 @@ impl<'a> Opened<'a> {
         Ok(Self { catalogue, request, arguments: Vec::new(), settings, loaded, threads: threads(request.threads), started })
     }
 
-    /// Notes the command line as it was given, with the name of the program, for `host.json`.
+    /// Records the given command line, including the name of the program, for `host.json`.
     #[must_use]
     pub fn called_with(self, arguments: Vec<String>) -> Self {
         Self { arguments, ..self }
     }
 
-    /// The machine.
+    /// Returns the machine.
     pub fn machine(&self) -> &Machine {
         &self.loaded.machine
     }
 
-    /// The machine with the origin of its values.
+    /// Returns the machine with the origin of its values.
     pub fn loaded(&self) -> &Loaded {
         &self.loaded
     }
 
-    /// What is allowed but probably not intended, and what was not done as asked for.
+    /// Returns warnings about valid settings that are probably not intended, and notes about settings that were not applied as requested.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let of_machine = self.loaded.warnings.iter().map(|warning| format!("warning: {}", warning.to_string().trim_end()));
         of_machine.chain(self.threads.note.clone())
@@ -107,7 +107,7 @@ impl<'a> Opened<'a> {
     /// Loads the workload that the request names.
     ///
     /// # Errors
-    /// When the workload, the selection of kernels or the load of the CPU cores is wrong.
+    /// If the workload, the selection of kernels or the load of the CPU cores is invalid.
     pub fn load(self) -> Result<Ready<'a>, Error> {
         let clock = Arc::new(DecodeClock::default());
         let (mut workload, origin) = self.workload(&clock)?;
@@ -115,11 +115,11 @@ impl<'a> Opened<'a> {
         self.ready(workload, origin, clock)
     }
 
-    /// Takes a workload that exists in memory, in place of the one that the request names. Its results have no configuration, because no
-    /// command would repeat them.
+    /// Uses a workload in memory instead of the workload that the request names. Its results contain no configuration, because no command
+    /// would repeat them.
     ///
     /// # Errors
-    /// When the load of the CPU cores is wrong.
+    /// If the load of the CPU cores is invalid.
     pub fn with_workload(self, workload: Workload) -> Result<Ready<'a>, Error> {
         self.ready(workload, Origin::Memory, Arc::new(DecodeClock::default()))
     }
@@ -128,7 +128,7 @@ impl<'a> Opened<'a> {
         let Self { catalogue, request, arguments, loaded, threads, started, .. } = self;
         let (checkpoints, resumed) = match &origin {
             Origin::Memory if request.checkpoint_every.is_some() || request.resume.is_some() => {
-                let problem = "checkpoints: a workload of the calling program cannot be found again; use a file, or a built-in model";
+                let problem = "checkpoints: a workload of the calling program cannot be loaded again; use a file, or a built-in model";
                 return Err(Error::Usage(problem.into()));
             }
             _ => checkpoint::of(catalogue, request, &loaded)?,
@@ -172,13 +172,13 @@ impl<'a> Opened<'a> {
         let (workload, origin) = match &request.workload {
             Some(Source::Applications { apps, once, .. }) => {
                 without_parameters("with --app, models keep the values of their files")?;
-                let apps = applications::named(catalogue, apps)?;
+                let apps = applications::resolve_applications(catalogue, apps)?;
                 let workload = applications::workload(catalogue, (self.machine(), request), (&apps, *once), self.threads.count, clock)?;
                 return Ok((workload, Origin::Applications));
             }
             Some(Source::Trace(path)) => {
                 without_parameters("a trace has no parameters; only kernel models have them")?;
-                // Of a trace that is sampled most launches are never decoded.
+                // Most launches of a sampled trace are never decoded.
                 let load = if request.sample.is_some() { inputs::sampled_trace } else { inputs::trace };
                 load(path, self.threads.count, request.lenient, clock)?
             }
@@ -203,7 +203,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// A run with all that it needs.
+/// A run with a machine and a workload, ready to be simulated.
 #[derive(Debug)]
 pub struct Ready<'a> {
     catalogue: &'a Catalogue,
@@ -216,7 +216,7 @@ pub struct Ready<'a> {
     cpu: Option<CpuLoad>,
     recording: Option<Recording>,
     facts: RunFacts,
-    /// Seconds of loading, without decoding.
+    /// Seconds spent loading, without decoding.
     prepared: f64,
     ranks: Option<Box<dyn Ranks>>,
     checkpoints: Checkpoints,
@@ -224,38 +224,38 @@ pub struct Ready<'a> {
 }
 
 impl Ready<'_> {
-    /// The same, simulated together with other processes.
+    /// Returns this run, to be simulated together with other processes.
     #[must_use]
     pub fn in_ranks(self, ranks: Box<dyn Ranks>) -> Self {
         Self { ranks: Some(ranks), ..self }
     }
 
-    /// The machine's name, the workload's, and what the options change, as the name of a result folder.
+    /// Returns the name of a result folder: the machine's name, the workload's name and the changed options.
     pub fn folder_name(&self) -> String {
         file_name(&format!("{}-{}{}", self.facts.machine, self.facts.workload, suffix(self.request)))
     }
 
-    /// `run.toml`: every value of the run with its origin.
+    /// Returns `run.toml`: every value of the run with its origin.
     pub fn run_toml(&self) -> String {
         let (threads, kernels) = ((self.threads.count, self.threads.origin.as_str()), self.workload.kernels.len());
         self.loaded.provenance.to_toml() + &run_table(self.request, &self.origin, threads, kernels, &self.facts)
     }
 
-    /// Where the run goes on, for people; nothing for one that begins at its beginning.
+    /// Returns a message for the user about the cycle from which the run resumes; `None` for a new run.
     pub fn resumed(&self) -> Option<&str> {
         self.resumed.as_deref()
     }
 
-    /// The workload and the machine, for people.
+    /// Returns a readable title: the workload and the machine.
     pub fn title(&self) -> String {
         format!("{} on {}", self.facts.workload, self.facts.machine)
     }
 
-    /// Simulates. The controllers of the request come first, then `controllers`. The run ends at the next cut when `stop` is requested, and
-    /// shows how far it is in `progress`.
+    /// Simulates the run. The controllers of the request come first, then `controllers`. The run ends at the next cut after a request
+    /// through `stop`, and publishes its progress in `progress`.
     ///
     /// # Errors
-    /// When a controller cannot be made, machine and workload do not work together, the trace is broken, or the machine deadlocks.
+    /// If a controller cannot be created, the workload does not fit the machine, the trace is corrupt, or the machine deadlocks.
     pub fn simulate(
         self,
         controllers: Vec<Box<dyn Controller>>,
@@ -265,10 +265,10 @@ impl Ready<'_> {
         self.simulate_watched(controllers, stop, progress, None)
     }
 
-    /// The same, for somebody who watches the run and may make it stand still.
+    /// Simulates the run like [`Ready::simulate`], with a `live` view that may pause it.
     ///
     /// # Errors
-    /// As [`Ready::simulate`].
+    /// See [`Ready::simulate`].
     pub fn simulate_watched(
         self,
         controllers: Vec<Box<dyn Controller>>,
@@ -316,12 +316,12 @@ impl Ready<'_> {
         let decoded_before = clock.seconds();
         let RunResult { mut outcome, mut host, activity, .. } = match &request.sample {
             Some(_) if !all.is_empty() || cpu.is_some() || ranks.is_some() || live.is_some() => {
-                let problem = "--sample: controllers, CPU cores, ranks and displays see a whole run; leave them or --sample out";
+                let problem = "--sample: controllers, CPU cores, ranks and displays need a complete run; omit them or --sample";
                 return Err(Error::Usage(problem.into()));
             }
             Some(_) if checkpoints.every.is_some() || checkpoints.resume.is_some() => {
                 let problem =
-                    "--sample: a sampled run has no checkpoints, since it simulates several parts of the workload; leave one of both out";
+                    "--sample: a sampled run has no checkpoints, since it simulates several parts of the workload; omit one of the options";
                 return Err(Error::Usage(problem.into()));
             }
             Some(text) => {
@@ -341,23 +341,23 @@ impl Ready<'_> {
         applications::add_alone(catalogue, &mut outcome, &loaded, request, threads.count)?;
         host.startup_seconds += prepared;
         host.decode_seconds = clock.seconds();
-        // All workers wait for decoding, so that on average each loses its share of the decoding time.
+        // All workers wait for decoding, so that on average each worker loses its share of the decoding time.
         host.simulate_seconds = (host.simulate_seconds - decoded_meanwhile / host.mean_workers.max(1.0)).max(0.0);
         host.peak_memory_bytes = host.peak_memory_bytes.or_else(peak_memory_bytes);
         Ok(Finished { run_toml, facts, outcome: Arc::new(outcome), host, activity })
     }
 }
 
-/// The controllers that were asked for, each as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
+/// Creates the requested controllers, each given as `NAME` or `NAME:KEY=VALUE,KEY=VALUE`.
 ///
 /// # Errors
-/// When a policy or a parameter is unknown, or a value is invalid.
+/// If a policy or a parameter is unknown, or a value is invalid.
 pub fn controllers_of(catalogue: &Catalogue, asked: &[String]) -> Result<Vec<Box<dyn Controller>>, Error> {
     let controller = |text: &String| catalogue.controller(text).map_err(|source| Error::Policy { text: text.clone(), source });
     asked.iter().map(controller).collect()
 }
 
-/// What is recorded of single units.
+/// Returns the selection of the units and events that are recorded.
 fn recording(request: &Request, machine: &Machine) -> Result<Option<Recording>, Error> {
     let Some(record) = &request.record else { return Ok(None) };
     let partitions = machine.mem.map.partitions;
@@ -369,7 +369,7 @@ fn recording(request: &Request, machine: &Machine) -> Result<Option<Recording>, 
     }))
 }
 
-/// The load of the CPU cores.
+/// Returns the load of the CPU cores.
 fn cpu_load(request: &Request, machine: &Machine) -> Result<Option<CpuLoad>, Error> {
     let cpu = &request.cpu;
     if cpu.applications.is_empty() {
@@ -392,33 +392,33 @@ fn cpu_load(request: &Request, machine: &Machine) -> Result<Option<CpuLoad>, Err
     Ok(Some(load))
 }
 
-/// A run that has ended.
+/// The results of a run that has ended.
 #[derive(Debug)]
 pub struct Finished {
-    /// What was simulated.
+    /// Description of the run's inputs.
     pub facts: RunFacts,
     /// All results of the simulation.
     pub outcome: Arc<Outcome>,
-    /// What the host did.
+    /// Host statistics of the run.
     pub host: HostFacts,
     /// Every value of the run with its origin.
     pub run_toml: String,
-    /// What was recorded of single units.
+    /// Recorded activity of single units.
     pub activity: Activity,
 }
 
 impl Finished {
-    /// The files of the result folder, and whether all plots could be drawn; the others are complete in any case.
+    /// Returns the files of the result folder, and an error if a plot could not be drawn; the other files are complete in any case.
     pub fn files(&self) -> (Vec<ResultFile>, Result<(), PictureError>) {
         let mut files = self.tables();
         let drawn = energy::pictures(&self.facts, &self.outcome).map(|pictures| files.extend(pictures));
         (files, drawn)
     }
 
-    /// The tables of kernels and intervals as Parquet.
+    /// Returns the tables of kernels and intervals as Parquet.
     ///
     /// # Errors
-    /// In builds without it.
+    /// In builds without Parquet support.
     pub fn parquet(&self) -> Result<Vec<ResultFile>, NoParquet> {
         Ok(vec![
             ResultFile::new("kernels.parquet", csv::kernels_parquet(&self.facts, &self.outcome)?),
@@ -426,13 +426,13 @@ impl Finished {
         ])
     }
 
-    /// A file that `writing` writes.
+    /// Returns a result file whose contents `writing` writes.
     fn written(&self, name: &str, writing: fn(&RunFacts, &Outcome, Target<'_>) -> io::Result<()>) -> ResultFile {
         let (facts, outcome) = (self.facts.clone(), Arc::clone(&self.outcome));
         ResultFile::written(name, move |to| writing(&facts, &outcome, to))
     }
 
-    /// The files of the result folder without its plots.
+    /// Returns the files of the result folder without its plots.
     pub fn tables(&self) -> Vec<ResultFile> {
         let Self { facts, outcome, host, run_toml, .. } = self;
         let mut files = vec![
@@ -454,13 +454,13 @@ impl Finished {
     }
 }
 
-/// `text` as the name of a file: characters with a meaning for a file system or shell become underscores.
+/// Returns `text` as the name of a file: characters with a meaning for a file system or shell become underscores.
 fn file_name(text: &str) -> String {
     let safe = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '=' | ',' | '@' | '+');
     text.chars().map(|c| if safe(c) { c } else { '_' }).take(120).collect()
 }
 
-/// The peak resident memory of this process, where the host reports it.
+/// Returns the peak resident memory of this process in bytes, if the host reports it.
 fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -472,7 +472,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workload_with_a_strange_name_gets_a_harmless_folder() {
+    fn a_workload_with_an_unusual_name_gets_a_safe_folder_name() {
         assert_eq!(file_name("v100-../a b<int>"), "v100-.._a_b_int_");
     }
 

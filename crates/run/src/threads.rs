@@ -1,29 +1,29 @@
-//! How many worker threads a run gets.
+//! The number of worker threads of a run.
 //!
-//! The default is the number of cores that this process may use. `std::thread::available_parallelism` takes on Linux the smaller of
-//! the affinity mask (`sched_getaffinity`: `taskset`, a batch system's core binding) and the CPU quota of the process's cgroup and
-//! its parents, version 1 or 2 (containers), rounded down and at least one. More threads than that are never faster, so a larger
-//! `--threads` is lowered to it, with a note. Results do not depend on the number.
+//! The default is the number of cores that this process may use. On Linux, `std::thread::available_parallelism` returns the smaller of the
+//! affinity mask (`sched_getaffinity`: `taskset`, a batch system's core binding) and the CPU quota of the process's cgroup and its parents,
+//! version 1 or 2 (containers), rounded down and at least one. More threads than cores are never faster, so a larger `--threads` is lowered
+//! to the number of cores, with a note. Results do not depend on the number.
 
 use std::num::{NonZero, NonZeroU32};
 
 /// A number of threads with its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Threads {
-    /// Threads to run on.
+    /// Number of threads.
     pub(crate) count: usize,
-    /// Where the number comes from, for `run.toml`.
+    /// Origin of the number, for `run.toml`.
     pub(crate) origin: String,
-    /// What the user should know about it.
+    /// Note for the user about the number.
     pub(crate) note: Option<String>,
 }
 
-/// The threads of a run for which `--threads` was `asked`.
+/// Returns the threads of a run with the option `--threads` equal to `asked`.
 pub(crate) fn threads(asked: Option<NonZeroU32>) -> Threads {
-    of_cores(asked, std::thread::available_parallelism().map_or(1, NonZero::get))
+    threads_on_cores(asked, std::thread::available_parallelism().map_or(1, NonZero::get))
 }
 
-fn of_cores(asked: Option<NonZeroU32>, cores: usize) -> Threads {
+fn threads_on_cores(asked: Option<NonZeroU32>, cores: usize) -> Threads {
     match asked.map(|asked| asked.get() as usize) {
         None => Threads { count: cores, origin: "default: all usable cores".into(), note: None },
         Some(asked) if asked <= cores => Threads { count: asked, origin: "command line".into(), note: None },
@@ -48,9 +48,9 @@ mod tests {
     #[test]
     fn the_default_is_every_usable_core_and_never_more() {
         for cores in [1, 2, 64] {
-            assert_eq!(of_cores(None, cores).count, cores);
+            assert_eq!(threads_on_cores(None, cores).count, cores);
             for asked in [1, 2, 3, 64, 65, u32::MAX] {
-                let threads = of_cores(NonZeroU32::new(asked), cores);
+                let threads = threads_on_cores(NonZeroU32::new(asked), cores);
                 assert_eq!(threads.count, cores.min(asked as usize));
                 assert_eq!(threads.note.is_some(), asked as usize > cores, "--threads {asked} on {cores} cores");
             }
@@ -58,12 +58,12 @@ mod tests {
     }
 
     #[test]
-    fn the_note_names_what_was_asked_for_and_why_it_is_not_given() {
-        let note = of_cores(NonZeroU32::new(8), 2).note.unwrap();
+    fn the_note_names_the_requested_number_and_the_limit() {
+        let note = threads_on_cores(NonZeroU32::new(8), 2).note.unwrap();
         assert!(note.starts_with("note: --threads 8 lowered to 2: this process may use 2 cores"), "{note}");
     }
 
-    /// An affinity of one core makes the default one thread.
+    /// With an affinity mask of one core, the default is one thread.
     #[cfg(target_os = "linux")]
     #[test]
     fn the_affinity_mask_limits_the_default() {

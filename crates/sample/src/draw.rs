@@ -1,8 +1,8 @@
-//! The random choice of launches, and how many of each stratum.
+//! The random choice of launches, and the number of launches per stratum.
 
 use warpshard_base::Rng;
 
-/// The members of a stratum in the random order in which they are taken; the same for the same seed and stratum.
+/// Returns the members of a stratum in the random order in which they are taken; the same for the same seed and stratum.
 pub(super) fn order(members: &[usize], seed: u64, group: usize, stratum: usize) -> Vec<usize> {
     let mut order = members.to_vec();
     let mut random = Rng::keyed(seed, &[0x7361_6d70_6c65, group as u64, stratum as u64]);
@@ -12,12 +12,12 @@ pub(super) fn order(members: &[usize], seed: u64, group: usize, stratum: usize) 
     order
 }
 
-/// A stratum as the allocation sees it.
+/// The properties of a stratum for the allocation of launches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share {
-    /// Launches.
+    /// Number of launches.
     pub(super) launches: usize,
-    /// Of these, measured so far.
+    /// Number of launches measured so far.
     pub(super) measured: usize,
     /// Standard deviation of the residuals of a launch.
     pub(super) deviation: f64,
@@ -25,13 +25,13 @@ pub(super) struct Share {
     pub(super) cost: f64,
 }
 
-/// How many launches of each stratum to measure in all, so that the variance of the total falls to `variance` at the least cost (Neyman's
-/// allocation with costs, Cochran, Sampling Techniques, Section 5.5); never fewer than are measured.
+/// Returns the total number of launches to measure in each stratum, so that the variance of the total falls to `variance` at the least cost
+/// (Neyman's allocation with costs, Cochran, Sampling Techniques, Section 5.5); never less than the number already measured.
 pub(super) fn allocate(shares: &[Share], variance: f64) -> Vec<usize> {
     let weight = |share: &Share| share.launches as f64 * share.deviation;
     let mut taken: Vec<Option<usize>> = vec![None; shares.len()];
     loop {
-        // A stratum that is measured whole has no variance left, and the others share what is allowed.
+        // A completely measured stratum has no variance, and the other strata share the allowed variance.
         let open = || shares.iter().zip(&taken).filter(|(_, taken)| taken.is_none()).map(|(share, _)| share);
         let sum: f64 = open().map(|share| weight(share) * share.cost.max(1.0).sqrt()).sum();
         let within: f64 = open().map(|share| share.launches as f64 * share.deviation.powi(2)).sum();
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_allocation_reaches_the_variance_and_prefers_what_varies_and_is_cheap() {
+    fn the_allocation_reaches_the_variance_and_prefers_variable_and_cheap_strata() {
         let share = |deviation, cost| Share { launches: 100, measured: 2, deviation, cost };
         let shares = [share(1.0, 1.0), share(4.0, 1.0), share(4.0, 16.0), share(0.0, 1.0)];
         let wanted = 5_000.0;

@@ -1,40 +1,41 @@
-//! The estimate of a total from the launches that were measured, and its variance.
+//! The estimate of a total from the measured launches, and its variance.
 //!
-//! For each group of launches of the same code the generalised regression estimator (Särndal, Swensson and Wretman, Model Assisted Survey
-//! Sampling, Chapter 6): a line through the measured cycles by the work of a launch, which is known of all, plus the mean residual of each
-//! stratum. It gives every measured launch a weight, so that every counter can be extrapolated in the same way, and instructions are exact.
+//! Each group of launches of the same code uses the generalised regression estimator (Särndal, Swensson and Wretman, Model Assisted Survey
+//! Sampling, Chapter 6): a line through the measured cycles by the work of a launch, which is known for all launches, plus the mean
+//! residual of each stratum. The estimator gives every measured launch a weight, so that every counter can be extrapolated in the same way,
+//! and instructions are exact.
 //!
-//! Strata with [`OWN`] measured launches or more have a variance of their own. The others of a group share a pooled one: that of the residuals
-//! relative to the cycles of the line.
+//! Each stratum with at least [`SEPARATE_VARIANCE_LAUNCHES`] measured launches has a separate variance. The other strata of a group share a
+//! pooled variance: the variance of the residuals relative to the cycles of the line.
 
 use super::student::quantile;
 
-/// Measured launches from which on a stratum has a variance of its own.
-const OWN: usize = 6;
-/// Measured launches of a group from which on its line has an intercept; below it goes through the origin.
-const INTERCEPT: usize = 4;
-/// The variance of the work of the measured launches, relative to that of all, from which on there is an intercept: a line through launches of
-/// nearly one size says nothing of others.
-const SPREAD: f64 = 0.25;
+/// Minimum number of measured launches for a separate variance of a stratum.
+const SEPARATE_VARIANCE_LAUNCHES: usize = 6;
+/// Minimum number of measured launches of a group for a line with an intercept; with fewer launches the line passes through the origin.
+const MIN_INTERCEPT_LAUNCHES: usize = 4;
+/// Minimum ratio of the variance of the measured launches' work to the variance of all launches' work for a line with an intercept: a line
+/// through launches of nearly one size does not predict launches of other sizes.
+const MIN_VARIANCE_RATIO: f64 = 0.25;
 
-/// A launch that was measured.
+/// A measured launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
-    /// Its work: warp instructions.
+    /// Work of the launch: warp instructions.
     pub(super) work: f64,
-    /// What was measured: cycles.
+    /// Measured value: cycles.
     pub(super) value: f64,
-    /// The variance of the measurement itself, where only parts of the launch were simulated, and its degrees of freedom.
+    /// Variance of the measurement itself, if only parts of the launch were simulated, and its degrees of freedom.
     pub(super) variance: f64,
     pub(super) freedom: f64,
 }
 
-/// A stratum with what was measured of it.
+/// A stratum with its measured launches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Measured {
-    /// The work of each of its launches.
+    /// Work of each launch of the stratum.
     pub(super) works: Vec<f64>,
-    /// The measured ones; at least two, or all.
+    /// Measured launches; at least two, or all.
     pub(super) points: Vec<Point>,
 }
 
@@ -51,50 +52,50 @@ impl Measured {
         self.points.len() == self.works.len()
     }
 
-    /// How many launches each measured one stands for, before the work is taken into account.
+    /// Returns the number of launches per measured launch, before calibration by work.
     fn factor(&self) -> f64 {
         self.launches() / self.count()
     }
 }
 
-/// What is estimated of a group.
+/// Estimates for a group.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct GroupEstimate {
-    /// The sum over all launches.
+    /// Sum over all launches.
     pub(super) total: f64,
-    /// Its variance, and the degrees of freedom of that.
+    /// Variance of the total, and its degrees of freedom.
     pub(super) variance: f64,
     pub(super) freedom: f64,
-    /// The weight of each measured launch, by stratum.
+    /// Weight of each measured launch, by stratum.
     pub(super) weights: Vec<Vec<f64>>,
-    /// The standard deviation of a launch about the line, by stratum.
+    /// Standard deviation of a launch from the line, by stratum.
     pub(super) deviations: Vec<f64>,
     line: Line,
-    /// The mean residual of each stratum.
+    /// Mean residual of each stratum.
     offsets: Vec<f64>,
 }
 
 impl GroupEstimate {
-    /// The expected value of a launch of so much work that was not measured.
+    /// Returns the expected value of an unmeasured launch with this work.
     pub(super) fn expected(&self, stratum: usize, work: f64) -> f64 {
         (self.line.at(work) + self.offsets[stratum]).max(0.0)
     }
 }
 
-/// `intercept + slope * work`.
+/// A regression line: `intercept + slope * work`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Line {
     intercept: f64,
     slope: f64,
-    /// Whether there is an intercept.
-    free: bool,
-    /// Sums over the measured launches with their factors: of 1, of work and of its square.
+    /// True if the line has an intercept.
+    has_intercept: bool,
+    /// Sums over the measured launches, weighted by their factors: of 1, of work and of its square.
     sums: [f64; 3],
 }
 
 impl Line {
-    /// The line with the least weighted squares.
-    fn through(strata: &[Measured]) -> Self {
+    /// Fits the line with the least weighted squares.
+    fn fitted(strata: &[Measured]) -> Self {
         let points = || strata.iter().flat_map(|stratum| stratum.points.iter().map(|point| (stratum.factor(), point)));
         let sum = |of: &dyn Fn(&Point) -> f64| -> f64 { points().map(|(factor, point)| factor * of(point)).sum() };
         let (one, work, square) = (sum(&|_| 1.0), sum(&|p| p.work), sum(&|p| p.work * p.work));
@@ -104,22 +105,23 @@ impl Line {
         let works = || strata.iter().flat_map(|stratum| &stratum.works);
         let (all, count) = (works().sum::<f64>(), works().count().max(1) as f64);
         let of_all = works().map(|work| (work - all / count).powi(2)).sum::<f64>() / count;
-        if points().count() >= INTERCEPT && spread > 1e-9 * one * square && spread / (one * one) >= SPREAD * of_all {
+        if points().count() >= MIN_INTERCEPT_LAUNCHES && spread > 1e-9 * one * square && spread / (one * one) >= MIN_VARIANCE_RATIO * of_all
+        {
             let slope = (one * product - work * value) / spread;
             let intercept = (value - slope * work) / one;
-            return Self { intercept, slope, free: true, sums };
+            return Self { intercept, slope, has_intercept: true, sums };
         }
-        Self { intercept: 0.0, slope: if work > 0.0 { value / work } else { 0.0 }, free: false, sums }
+        Self { intercept: 0.0, slope: if work > 0.0 { value / work } else { 0.0 }, has_intercept: false, sums }
     }
 
     fn at(&self, work: f64) -> f64 {
         self.intercept + self.slope * work
     }
 
-    /// What is added to the weight of a launch for each factor, so that the weighted counts and works of the group become `missing` more.
+    /// Returns the relative correction of a launch's weight, so that the weighted counts and works of the group increase by `missing`.
     fn calibration(&self, missing: [f64; 2], work: f64) -> f64 {
         let [one, sum, square] = self.sums;
-        if !self.free {
+        if !self.has_intercept {
             return if sum > 0.0 { missing[1] / sum } else { 0.0 };
         }
         let spread = one * square - sum * sum;
@@ -131,12 +133,12 @@ impl Line {
 
 /// Estimates the total of a group.
 pub(super) fn estimate(strata: &[Measured]) -> GroupEstimate {
-    let line = Line::through(strata);
+    let line = Line::fitted(strata);
     let residuals = |stratum: &Measured| -> Vec<f64> { stratum.points.iter().map(|point| point.value - line.at(point.work)).collect() };
     let mean = |values: &[f64]| if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 };
     let offsets: Vec<f64> = strata.iter().map(|stratum| mean(&residuals(stratum))).collect();
 
-    // Sums over launches that are known of all: their number and their work.
+    // The number and the total work of the launches are known for all launches.
     let known: f64 = strata.iter().flat_map(|stratum| &stratum.works).sum();
     let weighted: f64 = strata.iter().map(|s| s.factor() * s.points.iter().map(|point| point.work).sum::<f64>()).sum();
     let missing = [0.0, known - weighted];
@@ -152,14 +154,14 @@ pub(super) fn estimate(strata: &[Measured]) -> GroupEstimate {
     let mut squares = 0.0;
     for (i, stratum) in strata.iter().enumerate() {
         let own: f64 = residuals(stratum).iter().map(|residual| (residual - estimate.offsets[i]).powi(2)).sum();
-        let (deviation, freedom) = if stratum.points.len() >= OWN {
+        let (deviation, freedom) = if stratum.points.len() >= SEPARATE_VARIANCE_LAUNCHES {
             ((own / (stratum.count() - 1.0)).sqrt(), stratum.count() - 1.0)
         } else {
             let typical = mean(&stratum.points.iter().map(|point| point.value).collect::<Vec<_>>());
             (relative.deviation * typical, relative.freedom)
         };
         let (all, count) = (stratum.launches(), stratum.count());
-        // Weights that the line makes uneven count as such (Särndal, Swensson and Wretman, Section 6.6).
+        // Unequal weights increase the variance (Särndal, Swensson and Wretman, Section 6.6).
         let uneven = estimate.weights[i].iter().map(|weight| (weight / stratum.factor()).powi(2)).sum::<f64>() / count.max(1.0);
         let variance = all * (all - count) / count * deviation * deviation * uneven;
         let measuring =
@@ -171,12 +173,12 @@ pub(super) fn estimate(strata: &[Measured]) -> GroupEstimate {
         squares += variance * variance / freedom.max(1.0);
         estimate.deviations.push(deviation);
     }
-    // Welch and Satterthwaite.
+    // Degrees of freedom by Welch and Satterthwaite.
     estimate.freedom = if squares > 0.0 { estimate.variance * estimate.variance / squares } else { f64::MAX };
     estimate
 }
 
-/// The deviation of residuals relative to what the line expects, over all strata of a group.
+/// The deviation of the residuals relative to the line's expectations, pooled over all strata of a group.
 struct Pooled {
     deviation: f64,
     freedom: f64,
@@ -192,12 +194,12 @@ impl Pooled {
             }
             freedom += stratum.count() - 1.0;
         }
-        let freedom = (freedom - f64::from(u8::from(line.free))).max(1.0);
+        let freedom = (freedom - f64::from(u8::from(line.has_intercept))).max(1.0);
         Self { deviation: (squares / freedom).sqrt(), freedom }
     }
 }
 
-/// A value with half the width of its interval.
+/// A value with the half-width of its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Interval {
     pub(super) value: f64,
@@ -205,21 +207,22 @@ pub(super) struct Interval {
     pub(super) variance: f64,
 }
 
-/// What may be wrong although all drawn launches agree, as a share of the cycles that were not measured: the state of the chip besides the LLC
-/// is what simulated launches left. Chosen with the workloads that `study sampling` calls development.
-pub(super) const STATE: f64 = 0.0025;
-/// The same for launches of which parts are simulated: a chip that has executed some tens of waves may be faster or slower than one that has
-/// executed thousands, and a change of place in the grid clears what has piled up in queues (`study sampling`: 1 % of `vecadd`, 2 % of `cp`).
-pub(super) const AGE: f64 = 0.02;
+/// Possible bias even if all drawn launches agree, as a share of the unmeasured cycles: the state of the chip other than the LLC is the
+/// state that simulated launches left. The value was chosen with the development workloads of `study sampling`.
+pub(super) const STATE_BIAS: f64 = 0.0025;
+/// Possible bias of launches that are simulated in parts, as a share of their unmeasured cycles. A chip that has executed tens of waves may
+/// be faster or slower than a chip that has executed thousands, and a jump in the grid clears the accumulated queues (`study sampling`: 1 %
+/// of `vecadd`, 2 % of `cp`).
+pub(super) const AGE_BIAS: f64 = 0.02;
 
 impl Interval {
-    /// The same, which may be wrong by so much, too, whatever launches are drawn.
+    /// Returns the interval widened by a bias that does not depend on the drawn launches.
     pub(super) fn with_bias(self, bias: f64) -> Self {
         Self { half_width: self.half_width.hypot(bias), ..self }
     }
 }
 
-/// The sum over groups.
+/// Returns the sum over groups with its interval.
 pub(super) fn sum(groups: &[GroupEstimate], confidence: f64) -> Interval {
     let value = groups.iter().map(|group| group.total).sum();
     let variance: f64 = groups.iter().map(|group| group.variance).sum();
@@ -242,13 +245,14 @@ mod tests {
     }
 
     #[test]
-    fn equal_launches_are_expanded_and_the_interval_is_the_textbooks() {
-        // 100 launches of one size, of which four took 10, 12, 14 and 16: mean 13, s^2 = 20/3.
+    fn equal_launches_are_expanded_with_the_textbook_interval() {
+        // 100 launches of one size, four of which took 10, 12, 14 and 16: mean 13, s^2 = 20/3.
         let points = [10.0, 12.0, 14.0, 16.0].map(|value| point(5.0, value)).to_vec();
         let group = estimate(&[Measured { works: vec![5.0; 100], points }]);
         assert!((group.total - 1300.0).abs() < 1e-9, "{group:?}");
         assert!(group.weights[0].iter().all(|weight| (weight - 25.0).abs() < 1e-9));
-        // Residuals are pooled relative to the mean; of one stratum of equal launches that is s^2 itself. V = 100 * 96 / 4 * 20 / 3.
+        // Residuals are pooled relative to the mean; for a single stratum of equal launches the result is s^2 itself. V = 100 * 96 / 4 * 20
+        // / 3.
         assert!((group.variance - 16_000.0).abs() < 1e-6 && group.freedom == 3.0, "{group:?}");
         let interval = sum(&[group], 0.95);
         assert!((interval.half_width - 3.182_446 * 16_000.0f64.sqrt()).abs() < 1e-2, "{interval:?}");
@@ -276,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn launches_of_nearly_one_size_say_nothing_of_the_slope() {
+    fn launches_of_nearly_one_size_determine_no_slope() {
         let works: Vec<f64> = (0..100).map(|i| if i < 20 { 50.0 } else { 100.0 + f64::from(i % 4) }).collect();
         let points = [(100.0, 205.0), (101.0, 201.0), (102.0, 204.0), (103.0, 202.0)].map(|(work, value)| point(work, value)).to_vec();
         let group = estimate(&[Measured { works, points }]);
@@ -286,14 +290,14 @@ mod tests {
 
     #[test]
     fn few_launches_follow_a_line_through_the_origin() {
-        // Ratio estimator: 30 of 12 per 4 of work.
+        // Ratio estimator: the three measured launches have work 12 and value 36; the launch of work 10 is expected to have 30.
         let points = vec![point(2.0, 6.0), point(2.0, 6.0), point(8.0, 24.0)];
         let group = estimate(&[Measured { works: vec![2.0, 2.0, 8.0, 10.0], points }]);
         assert!((group.total - 66.0).abs() < 1e-9, "{group:?}");
     }
 
     #[test]
-    fn a_group_that_is_measured_whole_is_its_sum_and_cutting_short_remains() {
+    fn a_completely_measured_group_is_its_sum_with_measurement_variance() {
         let whole = |variance| {
             let points = vec![point(1.0, 3.0), Point { variance, ..point(9.0, 4.0) }];
             estimate(&[Measured { works: vec![1.0, 9.0], points }])
@@ -310,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_were_not_measured_add_up_to_the_estimate() {
+    fn expected_and_measured_rows_add_up_to_the_estimate() {
         let works: Vec<f64> = (0..30).map(|i| 10.0 + f64::from(i % 7)).collect();
         let points: Vec<Point> = (0..6).map(|i| point(works[i], 50.0 + works[i] * works[i])).collect();
         let group = estimate(&[Measured { works: works.clone(), points: points.clone() }]);
@@ -319,7 +323,7 @@ mod tests {
         assert!((rows - group.total).abs() < 1e-6, "{rows} {group:?}");
     }
 
-    /// A made-up workload: cycles are a line of the work, curved, with an error that grows with it.
+    /// Returns a synthetic workload: cycles are a curved function of the work, with an error that grows with the work.
     fn truth(seed: u64) -> Vec<(f64, f64)> {
         let mut random = Rng::keyed(seed, &[1]);
         let mut uniform = || random.below(1 << 30) as f64 / f64::from(1 << 30);

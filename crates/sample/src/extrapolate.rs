@@ -1,4 +1,4 @@
-//! From measured launches to the results of a whole run: every counter is the weighted sum of what it counted in them.
+//! Extrapolation from measured launches to the results of a whole run: every counter is the weighted sum of its values in these launches.
 
 use warpshard_base::KernelIndex;
 use warpshard_chip::{Mark, RunResult};
@@ -8,41 +8,42 @@ use warpshard_stats::{
 use warpshard_workload::Workload;
 
 use super::estimate::Interval;
-use super::inside::{Inside, Reached};
 use super::launches::Launch;
+use super::long_launch::{CountsAt, PartMeasurements};
 use super::options::Options;
 
-/// A launch as it was simulated.
+/// A simulated launch.
 #[derive(Clone, Debug)]
-pub(super) struct Launched {
-    /// Its row.
+pub(super) struct SimulatedLaunch {
+    /// Kernel statistics of the launch.
     pub(super) row: KernelStats,
-    /// Core cycles from its launch to the start of its first CTA.
+    /// Core cycles from the launch to the start of its first CTA.
     pub(super) latency: u64,
-    /// Core cycles from there to the end of its last CTA.
+    /// Core cycles from the start of the first CTA to the end of the last CTA.
     pub(super) net_cycles: u64,
-    /// Warp instructions that were simulated.
+    /// Simulated warp instructions.
     pub(super) warp_instructions: u64,
-    /// What every component counted from the end of the launch before it to its own.
+    /// Counters of all components from the end of the previous launch to the end of this launch.
     pub(super) values: Vec<u64>,
-    /// What had been counted at its marks, and at its end, where it has marks.
-    pub(super) marks: Vec<Reached>,
-    pub(super) end: Reached,
-    /// Bursts that DRAM moved.
+    /// Counts at the launch's marks, if it has marks, and at its end.
+    pub(super) marks: Vec<CountsAt>,
+    pub(super) end: CountsAt,
+    /// DRAM bursts.
     pub(super) dram_bursts: u64,
-    /// Requests for which the LLC had to make room, in sectors.
+    /// LLC misses, in sectors.
     pub(super) llc_fills: u64,
 }
 
-/// Where these counters of a kind of component are among the values of all components.
-fn places(components: &[ComponentStats], kind: &str, names: &[&str]) -> Vec<usize> {
+/// Returns the positions of the named counters of a kind of component among the values of all components.
+fn counter_positions(components: &[ComponentStats], kind: &str, names: &[&str]) -> Vec<usize> {
     let all = components.iter().flat_map(|component| component.counters.iter().map(|counted| (component.kind, counted.info.name)));
     all.enumerate().filter(|(_, (known, name))| *known == kind && names.contains(name)).map(|(place, _)| place).collect()
 }
 
-/// What components counted for a launch with `own` warp instructions. An end takes effect some cycles after it happened, in which the next
-/// launch may begin where the launch latency is short; what is counted is scaled to the launch's own instructions, which are known exactly.
-fn balanced(values: Vec<u64>, issued: &[usize], own: u64) -> Vec<u64> {
+/// Returns the counters of all components for a launch with `own` warp instructions. The end of a launch takes effect some cycles late, and
+/// the next launch may begin in these cycles if the launch latency is short; the values are therefore scaled to the launch's exact number
+/// of instructions.
+fn scaled_to_instructions(values: Vec<u64>, issued: &[usize], own: u64) -> Vec<u64> {
     let counted: u64 = issued.iter().map(|place| values[*place]).sum();
     if counted == own || counted == 0 {
         return values;
@@ -51,11 +52,11 @@ fn balanced(values: Vec<u64>, issued: &[usize], own: u64) -> Vec<u64> {
     values.into_iter().map(|value| (value as f64 * factor).round() as u64).collect()
 }
 
-/// The launches of a measured run in their order.
-pub(super) fn launched(result: &RunResult) -> Vec<Launched> {
+/// Returns the launches of a measured run in their order.
+pub(super) fn launched(result: &RunResult) -> Vec<SimulatedLaunch> {
     let components = &result.outcome.components;
-    let issued = places(components, "sm", &["warp_instructions"]);
-    let (bursts, fills) = (places(components, "dram", &["reads", "writes"]), places(components, "llc", &["misses"]));
+    let issued = counter_positions(components, "sm", &["warp_instructions"]);
+    let (bursts, fills) = (counter_positions(components, "dram", &["reads", "writes"]), counter_positions(components, "llc", &["misses"]));
     let mut before = Mark::default();
     let difference = |now: &[u64], before: &[u64]| -> Vec<u64> {
         now.iter().enumerate().map(|(i, value)| value - before.get(i).copied().unwrap_or(0)).collect()
@@ -64,19 +65,19 @@ pub(super) fn launched(result: &RunResult) -> Vec<Launched> {
         let row = result.outcome.kernels[measured.kernel.index()].clone();
         let values = difference(&measured.end.values, &before.values);
         let own = row.counters.get("warp_instructions").unwrap_or(0);
-        let values = balanced(values, &issued, own);
+        let values = scaled_to_instructions(values, &issued, own);
         let (launched, started, ended) = (row.launched.unwrap_or(0), row.started.unwrap_or(0), row.ended.unwrap_or(0));
-        let reached = |mark: &Mark| Reached {
+        let reached = |mark: &Mark| CountsAt {
             cycles: mark.cycle.saturating_sub(started) as f64,
             warp_instructions: (mark.warp_instructions - before.warp_instructions) as f64,
             llc_misses: (mark.llc_misses - before.llc_misses) as f64,
             values: difference(&mark.values, &before.values),
         };
         let marks = measured.marks.iter().map(reached).collect();
-        // The cut of the end is some cycles later than the end.
-        let end = Reached { cycles: ended.saturating_sub(started) as f64, ..reached(&measured.end) };
+        // The cut at the end of a launch is some cycles later than the end.
+        let end = CountsAt { cycles: ended.saturating_sub(started) as f64, ..reached(&measured.end) };
         before.clone_from(&measured.end);
-        Launched {
+        SimulatedLaunch {
             latency: started - launched,
             net_cycles: ended - started,
             warp_instructions: own,
@@ -91,9 +92,9 @@ pub(super) fn launched(result: &RunResult) -> Vec<Launched> {
     result.measured.iter().map(one).collect()
 }
 
-impl Launched {
-    /// The launch as if all its `all` warp instructions had been executed, by what is known of its parts.
-    pub(super) fn completed(self, all: u64, inside: &Inside) -> Self {
+impl SimulatedLaunch {
+    /// Extrapolates a partly simulated launch to all its `all` warp instructions.
+    pub(super) fn completed(self, all: u64, inside: &PartMeasurements) -> Self {
         let (counts, span) = inside.values();
         let left = all.saturating_sub(self.warp_instructions);
         let more = |value: u64, count: u64| value + (count as f64 * left as f64 / span.max(1.0)).round() as u64;
@@ -107,11 +108,11 @@ impl Launched {
     }
 }
 
-/// Estimates the sum over all launches of a number of each.
-pub(super) type OfAll<'a> = dyn Fn(&dyn Fn(&Launched) -> f64) -> Interval + 'a;
+/// A function that estimates the sum over all launches of a value per launch.
+pub(super) type SumEstimator<'a> = dyn Fn(&dyn Fn(&SimulatedLaunch) -> f64) -> Interval + 'a;
 
-/// What is known of a sampled run besides its counters.
-pub(super) struct Facts<'a> {
+/// Results of a sampled run other than its counters.
+pub(super) struct SampleFacts<'a> {
     pub(super) options: &'a Options,
     pub(super) net_cycles: Interval,
     pub(super) warming: f64,
@@ -119,12 +120,12 @@ pub(super) struct Facts<'a> {
     pub(super) rounds: u32,
     pub(super) simulated: u64,
     pub(super) bases: Vec<Basis>,
-    /// CTAs of each launch that fit an SM.
+    /// Maximum number of CTAs of each launch per SM.
     pub(super) resident: &'a [u32],
 }
 
-/// The rows of all launches, and the counters of all components, as they add up.
-pub(super) struct Rows<'a> {
+/// The results of all launches, and the sums of the counters of all components, under construction.
+pub(super) struct LaunchRows<'a> {
     workload: &'a Workload,
     launches: &'a [Launch],
     /// Net cycles, launch latency and counters of each launch.
@@ -133,17 +134,17 @@ pub(super) struct Rows<'a> {
     strata: Vec<SampledStratum>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> LaunchRows<'a> {
     pub(super) fn new(workload: &'a Workload, launches: &'a [Launch]) -> Self {
         Self { workload, launches, rows: vec![None; launches.len()], values: Vec::new(), strata: Vec::new() }
     }
 
-    /// Adds a stratum: all its launches, the measured ones with their weights, and what to expect of the others by their work.
+    /// Adds a stratum: all its launches, the measured launches with their weights, and the expected cycles of the others by their work.
     pub(super) fn stratum<'b>(
         &mut self,
         kernel: &str,
         members: &[usize],
-        measured: impl Iterator<Item = ((usize, &'b Launched), f64)>,
+        measured: impl Iterator<Item = ((usize, &'b SimulatedLaunch), f64)>,
         expected: impl Fn(f64) -> f64,
     ) {
         let (mut sums, mut work, mut latency, mut count) = (LaunchCounters::default(), 0.0, 0.0, 0_u32);
@@ -178,15 +179,15 @@ impl<'a> Rows<'a> {
         });
     }
 
-    /// The deviation of a launch of the stratum that was added last.
+    /// Sets the deviation of a launch in the last added stratum.
     pub(super) fn deviation(&mut self, deviation: f64) {
         if let Some(last) = self.strata.last_mut() {
             last.deviation = deviation;
         }
     }
 
-    /// The outcome of the whole run; `part` is that of a simulated part, whose components it has.
-    pub(super) fn outcome(self, part: Outcome, facts: Facts<'_>, of_all: &OfAll<'_>) -> Outcome {
+    /// Returns the outcome of the whole run; `part` is the outcome of a simulated part and supplies the components.
+    pub(super) fn outcome(self, part: Outcome, facts: SampleFacts<'_>, of_all: &SumEstimator<'_>) -> Outcome {
         let mut components = part.components;
         let counters = components.iter_mut().flat_map(|component| &mut component.counters);
         counters.zip(&self.values).for_each(|(counted, value)| counted.value = value.max(0.0).round() as u64);
@@ -236,7 +237,7 @@ impl<'a> Rows<'a> {
             estimates: vec![
                 estimate("cycles", at, net.half_width),
                 estimate("net_cycles", net.value, net.half_width),
-                // Instructions are known, so that the ratio is as uncertain as the cycles.
+                // Instructions are exact, so the relative error of the ratio equals the relative error of the cycles.
                 estimate("warp_ipc", of_work, of_work * net.half_width / at.max(1.0)),
                 estimate("dram_bursts", bursts.value, bursts.half_width),
             ],

@@ -1,8 +1,9 @@
-//! What launches that are not simulated leave in the LLC: their accesses are read from their instructions, without timing, and the lines used
-//! last are put there before the next launch that is simulated.
+//! The LLC contents that skipped launches leave: their accesses are read from their instructions, without timing, and the most recently
+//! used lines are written to the LLC before the next simulated launch.
 //!
-//! Which lines: those of the launches right before it, back to the last that was simulated whole, or to where their accesses touch [`REUSE`] times
-//! the sectors that the LLC holds; all of them where it holds all that the workload uses. A native trace has the lines of each launch. In which order: that of launches, CTAs and warps, which is about the order in time.
+//! The lines are the lines of the launches right before it, back to the last completely simulated launch, or until their accesses touch
+//! [`MAX_SECTOR_REUSE`] times the sectors of the LLC. If the LLC holds all lines of the workload, all these launches are read. A native
+//! trace contains the lines of each launch. The lines are ordered by launch, CTA and warp, which approximates the order in time.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,17 +15,17 @@ use warpshard_workload::{UsedLine, UsedLines, Workload, touches};
 
 use super::launches::Launch;
 
-/// Accesses that are read, in sectors, relative to what the LLC holds: enough where a sector is used up to so many times.
-const REUSE: f64 = 4.0;
-/// Lines that are put into the LLC, relative to its own: sets are not used evenly.
-const LINES: f64 = 1.5;
+/// Sectors of accesses that are read, relative to the sectors of the LLC; sufficient if a sector is used up to this many times.
+const MAX_SECTOR_REUSE: f64 = 4.0;
+/// Lines that are written to the LLC, relative to its capacity; more than 1 because sets are used unevenly.
+const LLC_LINES_FACTOR: f64 = 1.5;
 
-/// Lines of launches that are kept for the rounds that follow, at most.
-const KEPT: usize = 4 << 20;
+/// Maximum number of lines that are kept for later rounds.
+const MAX_KEPT_LINES: usize = 4 << 20;
 
-/// What was read of launches: the lines that each used, in the order of their last use.
+/// The lines of the launches read so far, each launch's lines in the order of their last use.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct ReadLaunches {
     launches: BTreeMap<usize, Arc<[UsedLine]>>,
     lines: usize,
 }
@@ -32,42 +33,43 @@ pub(super) struct Known {
 /// The LLC of a machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Llc {
-    /// Sectors that it holds.
+    /// Capacity in sectors.
     pub(super) sectors: f64,
-    /// Whether it holds all lines of the workload, so that nothing leaves it.
+    /// True if the LLC holds all lines of the workload, so that no line is evicted.
     pub(super) holds_all: bool,
-    /// Whether the lines that each launch uses are known without executing it.
+    /// True if the lines of each launch are known without executing it.
     pub(super) lines_known: bool,
 }
 
-/// The launches that are read.
+/// The skipped launches whose lines are written to the LLC.
 pub(super) struct History {
     workload: Arc<Workload>,
-    /// By the place among the launches that are simulated: those that are read before it.
+    /// The launches that are read before each simulated launch, by its position among the simulated launches.
     read: BTreeMap<KernelIndex, Range<usize>>,
-    /// Lines that are put into the LLC.
+    /// Number of lines that are written to the LLC.
     lines: usize,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<ReadLaunches>>,
 }
 
 impl History {
-    /// For a part of a workload, the launches `places` with those of which only parts are simulated, on a machine with this LLC.
+    /// Creates the history for the simulated launches `places`, each with true if only parts of it are simulated, on a machine with this
+    /// LLC.
     pub(super) fn new(
         workload: &Arc<Workload>,
         launches: &[Launch],
         places: &[(usize, bool)],
         llc: Llc,
-        known: &Arc<Mutex<Known>>,
+        known: &Arc<Mutex<ReadLaunches>>,
     ) -> Self {
-        let lines = (LINES * llc.sectors / f64::from(SECTORS_PER_LINE)) as usize;
+        let lines = (LLC_LINES_FACTOR * llc.sectors / f64::from(SECTORS_PER_LINE)) as usize;
         let mut history = Self { workload: Arc::clone(workload), read: BTreeMap::new(), lines, known: Arc::clone(known) };
         for (place, pair) in (1..).zip(places.windows(2)) {
             let [(before, in_parts), (launch, _)] = [pair[0], pair[1]];
             let from = before + usize::from(!in_parts);
-            let (mut first, mut missing) = (launch, if llc.holds_all { f64::INFINITY } else { REUSE * llc.sectors });
+            let (mut first, mut missing) = (launch, if llc.holds_all { f64::INFINITY } else { MAX_SECTOR_REUSE * llc.sectors });
             while first > from && missing > 0.0 {
                 first -= 1;
-                // Where the lines are known, those that a launch uses several times count once.
+                // If the lines are known, lines that a launch uses several times count once.
                 let lines = llc.lines_known.then(|| history.of(first).len() as f64 * f64::from(SECTORS_PER_LINE));
                 missing -= lines.unwrap_or(launches[first].sectors);
             }
@@ -78,7 +80,7 @@ impl History {
         history
     }
 
-    /// The lines of one launch.
+    /// Returns the lines of a launch.
     fn of(&self, launch: usize) -> Arc<[UsedLine]> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lines) = known.launches.get(&launch) {
@@ -96,7 +98,7 @@ impl History {
             used.last()
         };
         let lines: Arc<[UsedLine]> = kernel.source.used_lines(self.lines).unwrap_or_else(read).into();
-        if known.lines + lines.len() <= KEPT {
+        if known.lines + lines.len() <= MAX_KEPT_LINES {
             known.lines += lines.len();
             known.launches.insert(launch, Arc::clone(&lines));
         }
@@ -110,7 +112,7 @@ impl Skipped for History {
         let mut used = UsedLines::new(self.lines);
         for launch in launches {
             for line in self.of(launch).iter() {
-                used.see(*line);
+                used.use_line(*line);
             }
         }
         used.last()
@@ -123,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn launches_are_read_back_to_the_last_that_was_simulated_or_until_the_llc_is_full() {
+    fn launches_are_read_back_to_the_last_simulated_one_or_a_full_llc() {
         let workload = Arc::new(warpshard_model::builtin("vecadd", 1, &[("n".into(), "1024".into())]).unwrap());
         let launches: Vec<Launch> = (0..40).map(|i| Launch { sectors: 1000.0, ..launch(i, "a", 10) }).collect();
         let read_of = |places: &[usize], llc| {
@@ -132,7 +134,7 @@ mod tests {
         };
         let read = |places: &[usize], sectors: f64| read_of(places, Llc { sectors, holds_all: false, lines_known: false });
         assert_eq!(read(&[2, 3, 7], 1e6), [(KernelIndex(2), 4..7)].into());
-        // Of launch 4 only parts are simulated, so that it is read, too.
+        // Only parts of launch 4 are simulated, so that it is read, too.
         assert_eq!(read(&[3, 4, 7], 1e6), [(KernelIndex(2), 4..7)].into());
         // 4 times 625 sectors are two and a half launches.
         assert_eq!(read(&[0, 39], 625.0), [(KernelIndex(1), 36..39)].into());

@@ -1,4 +1,4 @@
-//! What each launch of a workload executes, without timing it: its signature.
+//! Signatures of the launches of a workload: the executed instructions and accesses of each launch, without timing.
 
 use std::collections::hash_map::Entry;
 use std::ops::Range;
@@ -8,12 +8,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use warpshard_base::{CtaIndex, KernelIndex, SECTORS_PER_LINE};
 use warpshard_workload::{Dim3, Kernel, LaunchCounts, OpClass, Workload, count_classes, touches};
 
-use super::inside::FILLS;
+use super::long_launch::STREAMING_LLC_FILLS;
 
-/// The code and the resources of a launch: launches of one group have the same.
+/// The code and resources of a launch, which are equal for all launches of a group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Code {
-    /// The kernel's name.
+    /// Name of the kernel.
     pub(super) name: String,
     block: [u32; 3],
     shared_bytes: u32,
@@ -25,34 +25,34 @@ pub(super) struct Code {
 pub(super) struct Launch {
     pub(super) index: KernelIndex,
     pub(super) code: Code,
-    /// CTAs of the grid, and of a row of it.
+    /// CTAs of the grid, and CTAs of a row of the grid.
     pub(super) ctas: u32,
     pub(super) row: u32,
     /// Warp instructions of the launch; at least 1.
     pub(super) warp_instructions: u64,
-    /// Sectors of its accesses of device memory, summed over accesses.
+    /// Sectors of the launch's accesses of device memory, summed over accesses.
     pub(super) sectors: f64,
-    /// Its instructions by the class of their opcodes.
+    /// Warp instructions by opcode class.
     pub(super) classes: [f64; OpClass::COUNT],
-    /// Lines that it uses, about; `None` where that is not known.
+    /// Estimated number of lines that the launch uses; `None` if not known.
     pub(super) lines: Option<f64>,
-    /// Those of them that no launch before it uses, about; `None` where that is not known.
+    /// Estimated number of lines that no earlier launch uses; `None` if not known.
     pub(super) new_lines: Option<f64>,
 }
 
 impl Launch {
-    /// Sectors that it brings into an LLC of so many, about. Where it streams through its lines, each of their sectors comes once, however often it is
-    /// accessed, and whichever launch used it before.
+    /// Returns the approximate number of sectors that the launch fetches into an LLC of `llc_sectors` sectors. If the launch streams
+    /// through its lines, each of their sectors is fetched once, regardless of the number of accesses and of earlier launches that used it.
     pub(super) fn fetches(&self, llc_sectors: f64) -> f64 {
-        let own = self.lines.map(|lines| lines * f64::from(SECTORS_PER_LINE)).filter(|own| *own >= FILLS * llc_sectors);
+        let own = self.lines.map(|lines| lines * f64::from(SECTORS_PER_LINE)).filter(|own| *own >= STREAMING_LLC_FILLS * llc_sectors);
         own.map_or(self.sectors, |own| own.min(self.sectors))
     }
 }
 
-/// The launches of a workload in their order.
+/// Returns the launches of a workload in their order.
 ///
 /// # Errors
-/// What is wrong with a trace or program, where that is found while counting.
+/// If counting finds an error in a trace or program.
 pub(super) fn launches(workload: &Workload) -> Result<Vec<Launch>, String> {
     let mut probed = Probed::default();
     let one = |(index, kernel): (usize, &Kernel)| {
@@ -78,7 +78,7 @@ pub(super) fn launches(workload: &Workload) -> Result<Vec<Launch>, String> {
     workload.kernels.iter().enumerate().map(one).collect()
 }
 
-/// Sectors and classes of a launch.
+/// Sectors, instruction classes and lines of a launch.
 #[derive(Clone)]
 struct Signature {
     sectors: f64,
@@ -87,23 +87,24 @@ struct Signature {
     new_lines: Option<f64>,
 }
 
-/// CTAs of a launch whose instructions are read where the source knows only how many there are.
-const PROBES: u32 = 2;
-/// Of launches of one kernel with the same grid and as many instructions so many are read; while these agree, only one in [`AGREEING`] later.
-const FIRST: u32 = 4;
-const AGREEING: u32 = 16;
+/// Number of CTAs of a launch whose instructions are read if the source only knows the number of instructions.
+const PROBED_CTAS: u32 = 2;
+/// Number of first launches that are read among launches of one kernel with the same grid and number of instructions. If these agree, only
+/// one in [`REREAD_PERIOD`] later launches is read.
+const FIRST_READ_LAUNCHES: u32 = 4;
+const REREAD_PERIOD: u32 = 16;
 
 /// Lines and signatures of the launches read so far.
 #[derive(Default)]
 struct Probed {
-    /// Lines that their CTAs used.
+    /// Lines that the read CTAs used.
     lines: FxHashSet<u64>,
-    /// By name, CTAs and warp instructions.
-    alike: FxHashMap<(String, u32, u64), Alike>,
+    /// Similar launches, by name, CTAs and warp instructions.
+    alike: FxHashMap<(String, u32, u64), SimilarLaunches>,
 }
 
-/// Launches that seem to be the same.
-struct Alike {
+/// Launches that are probably equal.
+struct SimilarLaunches {
     launches: u32,
     agree: bool,
     last: Signature,
@@ -117,21 +118,21 @@ fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), Stri
             let [lines, new_lines] = [lines, new_lines].map(|lines| lines.map(|lines| lines as f64));
             (warp_instructions, Signature { sectors: sectors as f64, classes: classes.map(|count| count as f64), lines, new_lines })
         }
-        // CTAs spread over the grid stand for the others.
+        // CTAs spread over the grid represent the others.
         Some(known) => {
             let key = (kernel.info.name.clone(), ctas, known.warp_instructions);
             if let Some(alike) = probed.alike.get_mut(&key) {
                 alike.launches += 1;
-                if alike.agree && alike.launches > FIRST && !alike.launches.is_multiple_of(AGREEING) {
+                if alike.agree && alike.launches > FIRST_READ_LAUNCHES && !alike.launches.is_multiple_of(REREAD_PERIOD) {
                     return Ok((known.warp_instructions, alike.last.clone()));
                 }
             }
-            let probes = PROBES.min(ctas);
+            let probes = PROBED_CTAS.min(ctas);
             let chosen: Vec<u32> = (0..probes).map(|i| ((u64::from(2 * i) + 1) * u64::from(ctas) / u64::from(2 * probes)) as u32).collect();
             let ranges: Vec<Range<u32>> = chosen.iter().map(|cta| *cta..cta + 1).collect();
-            kernel.source.choose(Some(&ranges));
+            kernel.source.select_ctas(Some(&ranges));
             let (count, read) = read(kernel, chosen.into_iter(), lines);
-            kernel.source.choose(None);
+            kernel.source.select_ctas(None);
             let factor = known.warp_instructions as f64 / count.max(1) as f64;
             let of_all = |lines: f64| lines * f64::from(ctas) / f64::from(probes);
             let signature = Signature {
@@ -147,12 +148,12 @@ fn counts(kernel: &Kernel, probed: &mut Probed) -> Result<(u64, Signature), Stri
                     alike.last = signature.clone();
                 }
                 Entry::Vacant(first) => {
-                    first.insert(Alike { launches: 1, agree: true, last: signature.clone() });
+                    first.insert(SimilarLaunches { launches: 1, agree: true, last: signature.clone() });
                 }
             }
             (known.warp_instructions, signature)
         }
-        // Every CTA is made once to be counted, and once more where it is simulated.
+        // Every CTA is generated once to be counted, and again if it is simulated.
         None => read(kernel, 0..ctas, lines),
     };
     kernel.source.failure().map_or(Ok(counted), Err)
@@ -183,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_launch_that_streams_fetches_its_lines_once_though_another_used_them_before() {
+    fn a_streaming_launch_fetches_its_lines_once_despite_earlier_use() {
         let launch = Launch { sectors: 9000.0, lines: Some(400.0), new_lines: Some(1.0), ..launch(1, "again", 10) };
         assert_eq!((launch.fetches(400.0), launch.fetches(401.0)), (1600.0, 9000.0));
         assert_eq!(Launch { lines: None, ..launch }.fetches(400.0), 9000.0);

@@ -1,23 +1,23 @@
-//! What a user may ask of a sampled run.
+//! The options of a sampled run.
 
 use std::str::FromStr;
 
-/// What a sampled run aims at.
+/// The targets and switches of a sampled run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Half the width of the interval of the run's cycles that is aimed at, as a share of them.
+    /// Target half-width of the interval of the run's cycles, relative to the cycles.
     pub error: f64,
-    /// The share of runs whose interval contains the truth.
+    /// Confidence level: the share of runs whose interval contains the true value.
     pub confidence: f64,
-    /// Seed of the random choice.
+    /// Seed of the random choice of launches.
     pub seed: u64,
-    /// Launches simulated before each one that is measured, to warm the LLC; one where `caches` is off, unless it was said.
+    /// Number of launches simulated before each measured launch, to warm the LLC; defaults to one if `caches` is off.
     pub warm: u32,
-    /// Launches measured of each group of the same code, at least, where it has so many.
+    /// Minimum number of measured launches of each group of the same code, if it has that many.
     pub least: u32,
-    /// Whether of long launches only parts are simulated.
+    /// True if only parts of long launches are simulated.
     pub inside: bool,
-    /// Whether the LLC gets what launches that are not simulated leave there, by reading their accesses.
+    /// True if the LLC receives the lines that skipped launches leave there, which are read from their accesses.
     pub caches: bool,
 }
 
@@ -27,12 +27,12 @@ impl Default for Options {
     }
 }
 
-/// Why a text names no options.
+/// The error of an invalid options text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OptionsError(String);
 
-/// "5%" or "0.05" as a share.
+/// Reads "5%" or "0.05" as a share.
 fn share(text: &str) -> Option<f64> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
     match text.strip_suffix('%') {
@@ -41,7 +41,7 @@ fn share(text: &str) -> Option<f64> {
     }
 }
 
-/// "on" or "off".
+/// Reads "on" or "off".
 fn switch(text: &str) -> Option<bool> {
     match text {
         "on" => Some(true),
@@ -53,7 +53,7 @@ fn switch(text: &str) -> Option<bool> {
 impl FromStr for Options {
     type Err = OptionsError;
 
-    /// Reads "error=4%,confidence=95%,seed=1,warm=0,least=4,inside=on,caches=on"; what is left out keeps its default.
+    /// Reads "error=4%,confidence=95%,seed=1,warm=0,least=4,inside=on,caches=on"; omitted options keep their defaults.
     fn from_str(text: &str) -> Result<Self, OptionsError> {
         let mut options = Self::default();
         let mut given = None;
@@ -93,13 +93,13 @@ mod tests {
         assert_eq!("".parse(), Ok(Options::default()));
         let read: Options = "error=5%, confidence=0.9,warm=2,inside=off".parse().unwrap();
         assert_eq!(read, Options { error: 0.05, confidence: 0.9, warm: 2, inside: false, ..Options::default() });
-        // What is not read from skipped launches takes a launch of warming.
+        // Without reading the accesses of skipped launches, one launch warms the LLC.
         let warm = |text: &str| text.parse::<Options>().unwrap().warm;
         assert_eq!(["caches=on", "caches=off", "warm=0,caches=off"].map(warm), [0, 1, 0]);
     }
 
     #[test]
-    fn mistakes_say_what_is_expected() {
+    fn errors_name_the_expected_values() {
         for (text, expected) in [
             ("error", "KEY=VALUE"),
             ("error=0", "0.01% to 50%"),

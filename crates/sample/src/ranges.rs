@@ -1,9 +1,9 @@
-//! A launch of which only some CTAs are executed: ranges of its grid, one after the other, as if they were all.
+//! A launch that executes only some of its CTAs: ranges of its grid, one after another, numbered as a complete grid.
 //!
-//! The first CTAs of the second range are cut short (`inside.rs` says why).
+//! The first CTAs of the second range are truncated, for the reason that `inside.rs` explains.
 //!
-//! CTAs are requested from the launch's source in ascending order, whatever the order in which SMs ask, so that a source may pass over those
-//! in between ([`CtaSource::choose`]).
+//! CTAs are requested from the launch's source in ascending order, regardless of the order of the SMs' requests, so that a source may skip
+//! the CTAs between the ranges ([`CtaSource::select_ctas`]).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,57 +13,58 @@ use warpshard_base::{CtaIndex, Rng};
 use warpshard_state::{Reader, StateError, Writer};
 use warpshard_workload::{CtaProgram, CtaSource, Dim3, Kernel, KernelInfo, StreamBuilder, WarpStream};
 
-/// The CTAs of some ranges of a grid.
+/// A source of the CTAs in some ranges of a grid.
 #[derive(Debug)]
 struct Ranges {
     source: Arc<dyn CtaSource>,
-    /// The ranges, each with the number of CTAs of those before it.
+    /// The ranges, each with the number of CTAs in the previous ranges.
     ranges: Vec<(u32, Range<u32>)>,
-    /// How many CTAs at the start of the second range are cut short.
-    cut: u32,
-    ahead: Mutex<Ahead>,
+    /// Number of truncated CTAs at the start of the second range.
+    truncated_ctas: u32,
+    ahead: Mutex<FetchedAhead>,
 }
 
-/// CTAs that were requested before anybody asked for them.
+/// CTAs that were fetched from the source before an SM requested them.
 #[derive(Debug, Default)]
-struct Ahead {
-    /// The next CTA that is requested of the source.
+struct FetchedAhead {
+    /// Number of the next CTA to fetch from the source.
     next: u32,
     held: BTreeMap<u32, Arc<CtaProgram>>,
 }
 
-/// The launch with these ranges of its CTAs alone, which ascend; the first `cut` of the second range are cut short.
-pub(super) fn of_ranges(kernel: &Kernel, ranges: &[Range<u32>], cut: u32) -> Kernel {
+/// Returns the launch with only these ranges of its CTAs, which must ascend; the first `truncated_ctas` CTAs of the second range are
+/// truncated.
+pub(super) fn launch_of_ranges(kernel: &Kernel, ranges: &[Range<u32>], truncated_ctas: u32) -> Kernel {
     let mut before = 0;
     let numbered = ranges.iter().map(|range| {
         let first = before;
         before += range.len() as u32;
         (first, range.clone())
     });
-    let source = Ranges { source: Arc::clone(&kernel.source), ranges: numbered.collect(), cut, ahead: Mutex::default() };
+    let source = Ranges { source: Arc::clone(&kernel.source), ranges: numbered.collect(), truncated_ctas, ahead: Mutex::default() };
     let info = KernelInfo { grid: Dim3 { x: before, y: 1, z: 1 }, ..kernel.info.clone() };
     Kernel { info, source: Arc::new(source) }
 }
 
 impl Ranges {
-    /// The CTA of that number.
+    /// Fetches the CTA with this number from the source, truncated if necessary.
     fn fetch(&self, index: u32) -> Arc<CtaProgram> {
         let place = self.ranges.partition_point(|(first, _)| *first <= index) - 1;
         let (first, range) = &self.ranges[place];
         let of_range = index - first;
         let program = self.source.cta(CtaIndex(range.start + of_range));
-        if place != 1 || of_range >= self.cut {
+        if place != 1 || of_range >= self.truncated_ctas {
             return program;
         }
-        const WHOLE: u64 = 1 << 16;
-        let share = Rng::keyed(u64::from(index), &[0x6375_7473]).below(WHOLE);
-        let warps = program.warps.iter().map(|warp| shortened(warp, (u64::from(warp.len()) * share / WHOLE) as u32));
+        const SHARE_RANGE: u64 = 1 << 16;
+        let share = Rng::keyed(u64::from(index), &[0x6375_7473]).below(SHARE_RANGE);
+        let warps = program.warps.iter().map(|warp| truncated(warp, (u64::from(warp.len()) * share / SHARE_RANGE) as u32));
         Arc::new(CtaProgram { warps: warps.collect(), ..(*program).clone() })
     }
 }
 
-/// The stream of a warp without what follows its first `instructions`, except for the last instruction, which ends the warp.
-fn shortened(warp: &WarpStream, instructions: u32) -> WarpStream {
+/// Returns the first `instructions` instructions of a warp, followed by its last instruction, which ends the warp.
+fn truncated(warp: &WarpStream, instructions: u32) -> WarpStream {
     let (mut builder, mut addresses) = (StreamBuilder::default(), [0; 32]);
     let mut reader = warp.read();
     let mut number = 0;
@@ -87,8 +88,8 @@ impl CtaSource for Ranges {
             return held;
         }
         if index.0 < ahead.next {
-            // It is executed once more.
-            *ahead = Ahead::default();
+            // The launch is executed again.
+            *ahead = FetchedAhead::default();
         }
         while ahead.next < index.0 {
             let next = ahead.next;
@@ -99,11 +100,11 @@ impl CtaSource for Ranges {
         self.fetch(index.0)
     }
 
-    fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
+    fn return_cta(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner).held.insert(index.0, Arc::clone(program));
     }
 
-    // Sampled runs are not saved.
+    // Sampled runs have no checkpoints.
     fn save(&self, to: &mut Writer) {
         self.source.save(to);
     }
@@ -127,10 +128,10 @@ mod tests {
     use warpshard_model::builtin;
 
     #[test]
-    fn ctas_at_the_start_of_the_second_range_are_cut_short_each_at_another_place_and_end_as_they_did() {
+    fn ctas_at_the_start_of_the_second_range_are_truncated_at_random_and_keep_their_end() {
         let workload = builtin("vecadd", 1, &[("n".into(), "65536".into())]).unwrap();
         let whole = &workload.kernels[0];
-        let part = of_ranges(whole, &[0..8, 10..30, 40..48], 16);
+        let part = launch_of_ranges(whole, &[0..8, 10..30, 40..48], 16);
         let mut lengths = std::collections::BTreeSet::new();
         for (index, of_grid) in (0..8).chain(10..30).chain(40..48).enumerate() {
             let (short, long) = (part.source.cta(CtaIndex(index as u32)), whole.source.cta(CtaIndex(of_grid)));
@@ -150,10 +151,10 @@ mod tests {
     }
 
     #[test]
-    fn the_ctas_of_the_ranges_are_numbered_on_and_come_in_any_order() {
+    fn ctas_of_ranges_are_numbered_consecutively_and_requested_in_any_order() {
         let workload = builtin("vecadd", 1, &[("n".into(), "65536".into())]).unwrap();
         let whole = &workload.kernels[0];
-        let part = of_ranges(whole, &[2..4, 10..11, 50..53], 0);
+        let part = launch_of_ranges(whole, &[2..4, 10..11, 50..53], 0);
         assert_eq!(part.info.ctas(), 6);
         for _ in 0..2 {
             for (index, of_grid) in [(1, 3), (0, 2), (4, 51), (3, 50), (2, 10), (5, 52)] {

@@ -1,4 +1,4 @@
-//! Rounds of simulation: which launches are simulated, until the interval is narrow enough.
+//! Rounds of simulation, which are repeated until the interval is narrow enough.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use super::options::Options;
 use super::simulate::{SampleError, Simulate};
 use super::state::State;
 
-/// Rounds at most.
-const ROUNDS: u32 = 5;
-/// The share of the warp instructions above which the whole workload is simulated instead.
-const WHOLE: f64 = 0.5;
+/// Maximum number of rounds.
+const MAX_ROUNDS: u32 = 5;
+/// Share of the warp instructions above which the whole workload is simulated instead.
+const MAX_SAMPLE_SHARE: f64 = 0.5;
 
-/// Simulates a sample of `workload` on `machine` by `simulate`, and estimates the rest.
+/// Simulates a sample of `workload` on `machine` with the function `simulate`, and estimates the rest.
 ///
-/// Where the sample would be most of the workload, all of it is simulated, and the results are exact.
+/// If the sample would be most of the workload, the whole workload is simulated, and the results are exact.
 ///
 /// # Errors
 /// See [`SampleError`].
@@ -34,24 +34,24 @@ pub fn sample(
     let launches = launches(workload).map_err(|error| SampleError::Run(RunError::Trace(error)))?;
     let resident = occupancies(machine, workload).map_err(|error| SampleError::Run(RunError::Config(error.to_string())))?;
     let mut state = State::new(workload, options, launches, &resident, machine);
-    let mut wanted = state.first();
+    let mut wanted = state.first_round();
     let mut results: Vec<RunResult> = Vec::new();
     loop {
-        let kept = state.with_warming(&wanted);
-        let parts = state.in_parts(&wanted, &kept);
-        if state.cost(&kept, &parts) > WHOLE {
-            return whole(workload, simulate);
+        let kept = state.with_warming_launches(&wanted);
+        let parts = state.partial_launches(&wanted, &kept);
+        if state.cost(&kept, &parts) > MAX_SAMPLE_SHARE {
+            return simulate_whole(workload, simulate);
         }
         state.rounds += 1;
         let result = state.round(&wanted, &kept, &parts, simulate)?;
         results.push(result);
         if state.rounds == 1
             && !state.caches
-            && let Some(start) = state.longer_start()
+            && let Some(start) = state.extended_start()
         {
-            // What was measured so far found an LLC that holds less, and less that is modified, than it does in the whole run.
+            // In the present measurements the LLC holds fewer lines, and fewer modified lines, than in the whole run.
             state.restart(start);
-            wanted = state.first();
+            wanted = state.first_round();
             continue;
         }
         let missing: BTreeSet<usize> = wanted.iter().copied().filter(|launch| !state.samples.contains_key(launch)).collect();
@@ -60,10 +60,10 @@ pub fn sample(
             continue;
         }
         let (groups, interval) = state.estimate();
-        if interval.half_width <= options.error * interval.value || state.rounds >= ROUNDS {
+        if interval.half_width <= options.error * interval.value || state.rounds >= MAX_ROUNDS {
             break;
         }
-        let more = state.more(&groups, interval);
+        let more = state.next_round(&groups, interval);
         if more.is_empty() {
             break;
         }
@@ -72,20 +72,20 @@ pub fn sample(
     Ok(state.finish(results, &resident))
 }
 
-/// Refuses what sampling is not sound for.
+/// Rejects machines and workloads for which sampling is not sound.
 fn check(machine: &Machine, workload: &Workload) -> Result<(), SampleError> {
     let problem = if machine.gpus() > 1 {
-        "a system of several GPUs runs launches at once; sample the GPUs' workloads one by one"
+        "a system of several GPUs runs launches at the same time; sample the GPUs' workloads one by one"
     } else if !workload.applications.is_empty() {
-        "applications that share the GPU run launches at once; sample each application alone"
+        "applications that share the GPU run launches at the same time; sample each application alone"
     } else if workload.kernels.iter().any(|kernel| kernel.info.copy.is_some()) {
         "the workload copies between GPUs"
     } else if machine.gpu.dispatch.max_kernels > 1
         && workload.kernels.iter().any(|kernel| kernel.info.stream != workload.kernels[0].info.stream)
     {
-        "launches of several streams may run at once; set gpu.dispatch.max_kernels=1 to run them one after the other"
+        "launches of several streams may overlap; set gpu.dispatch.max_kernels=1 to run them one after another"
     } else if workload.kernels.iter().any(|kernel| kernel.info.programmatic.is_some()) {
-        "programmatic dependent launches run at once with the launch before; remove `programmatic` to run launches one after the other"
+        "programmatic dependent launches overlap with the previous launch; remove `programmatic` to run launches one after another"
     } else if workload.kernels.is_empty() {
         "the workload launches no kernel"
     } else {
@@ -94,13 +94,13 @@ fn check(machine: &Machine, workload: &Workload) -> Result<(), SampleError> {
     Err(SampleError::Unsuited(problem.into()))
 }
 
-/// Simulates everything, because a sample would be most of it.
-fn whole(workload: &Arc<Workload>, simulate: &mut Simulate<'_>) -> Result<RunResult, SampleError> {
+/// Simulates the whole workload, because a sample would be most of it.
+fn simulate_whole(workload: &Arc<Workload>, simulate: &mut Simulate<'_>) -> Result<RunResult, SampleError> {
     let mut result = simulate(workload, None)?;
     if result.outcome.ended_by != EndedBy::Completed {
         return Ok(result);
     }
-    let note = "--sample: a sample would have been most of the workload, so all of it was simulated; the results are exact";
+    let note = "--sample: a sample would have been most of the workload, so the whole workload was simulated; the results are exact";
     result.outcome.notes.push((note.into(), 1));
     Ok(result)
 }

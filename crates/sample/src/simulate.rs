@@ -1,23 +1,23 @@
-//! Who simulates, and why there may be no estimates.
+//! The simulation function of a sampled run, and its errors.
 
 use std::sync::Arc;
 
 use warpshard_chip::{Measure, RunError, RunResult};
 use warpshard_workload::Workload;
 
-/// Why there are no estimates.
+/// The reason why a sampled run has no estimates.
 #[derive(Debug, thiserror::Error)]
 pub enum SampleError {
-    /// What sampling is not sound for, or cannot be asked for.
+    /// Sampling is not sound for the machine or workload, or the options are invalid.
     #[error("a sampled run is not possible: {0}")]
     Unsuited(String),
     /// The simulation failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The user ended it.
-    #[error("the sampled run was interrupted before there were estimates")]
+    /// The user interrupted the run.
+    #[error("the sampled run was interrupted before it had estimates")]
     Interrupted,
 }
 
-/// Simulates a workload, with its launches measured one by one.
+/// A function that simulates a workload and measures each launch.
 pub type Simulate<'a> = dyn FnMut(&Arc<Workload>, Option<Measure>) -> Result<RunResult, RunError> + 'a;

@@ -1,4 +1,4 @@
-//! What is known of a sampled workload so far, and one round of simulation.
+//! The state of a sampled run, and one round of simulation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -11,69 +11,71 @@ use warpshard_workload::{Command, Workload};
 
 use super::draw;
 use super::estimate::Point;
-use super::extrapolate::{self, Launched};
-use super::history::{History, Known, Llc};
-use super::inside::{Inside, Long, Plan};
+use super::extrapolate::{self, SimulatedLaunch};
+use super::history::{History, Llc, ReadLaunches};
 use super::launches::Launch;
+use super::long_launch::{LongLaunch, PartMeasurements, Plan};
 use super::options::Options;
-use super::ranges::of_ranges;
+use super::ranges::launch_of_ranges;
 use super::simulate::{SampleError, Simulate};
 use super::strata::{Group, Stratum, groups};
 
-/// Measured launches of a stratum, at least.
-pub(super) const OF_STRATUM: usize = 2;
+/// Minimum number of measured launches of a stratum.
+pub(super) const MIN_PER_STRATUM: usize = 2;
 
-/// First launches that are simulated as they are, for each group: the first of all finds no data in the caches, the second not all.
-const START: usize = 2;
-/// The share of the warp instructions that the start has at most.
-pub(super) const LONGEST_START: f64 = 0.1;
-/// Core cycles from the end of a launch until the LLC has got what skipped launches left, at most, besides the latency of decisions.
-const LEAVING: u64 = 1000;
+/// Number of first launches per group that are always simulated: the first launch finds empty caches, and the second launch finds only part
+/// of its data there.
+const START_LAUNCHES_PER_GROUP: usize = 2;
+/// Maximum share of the warp instructions in the start.
+pub(super) const MAX_START_WORK_SHARE: f64 = 0.1;
+/// Maximum number of core cycles, beyond the latency of decisions, from the end of a launch until the LLC has received the lines of skipped
+/// launches.
+const LLC_FILL_CYCLES: u64 = 1000;
 
-/// A launch as it was simulated, with its place among groups and strata.
+/// A simulated launch with its measurements.
 #[derive(Debug)]
 pub(super) struct Sample {
-    pub(super) launched: Launched,
+    pub(super) launched: SimulatedLaunch,
     pub(super) point: Point,
-    /// What its parts say, where only parts of it were simulated.
-    pub(super) inside: Option<Inside>,
-    /// Whether the launch before it was simulated, too.
+    /// Measurements of its parts, if only parts of it were simulated.
+    pub(super) inside: Option<PartMeasurements>,
+    /// True if the previous launch was simulated, too.
     pub(super) warmed: bool,
 }
 
 impl Sample {
-    /// Net cycles that were simulated, which are fewer than its own where only parts of it were.
+    /// Returns the simulated net cycles, which are fewer than the net cycles of a launch that was simulated in parts.
     pub(super) fn simulated_cycles(&self) -> f64 {
         if self.inside.is_some() { self.launched.end.cycles } else { self.launched.net_cycles as f64 }
     }
 }
 
-/// All that is known so far.
+/// The state of a sampled run.
 pub(super) struct State<'a> {
     pub(super) options: &'a Options,
     pub(super) workload: &'a Arc<Workload>,
     pub(super) launches: Vec<Launch>,
     pub(super) groups: Vec<Group>,
-    /// The members of each stratum of each group in the order in which they are drawn.
+    /// Members of each stratum of each group, in the order in which they are drawn.
     pub(super) drawn: Vec<Vec<Vec<usize>>>,
-    pub(super) long: BTreeMap<usize, Long>,
-    /// Head and tail of long launches whose segments are not known yet.
-    pub(super) begun: BTreeMap<usize, Inside>,
-    /// Waves that are measured of long launches in the next round, where other than at first.
+    pub(super) long: BTreeMap<usize, LongLaunch>,
+    /// Measurements of the head and tail of long launches whose segments are not measured yet.
+    pub(super) head_and_tail: BTreeMap<usize, PartMeasurements>,
+    /// Waves to measure in the next round, for long launches that do not use the initial number.
     pub(super) waves: BTreeMap<usize, u64>,
-    /// Whether caches are as skipped launches leave them: the LLC gets what these used, or holds all that the workload uses.
+    /// True if caches are in the state that skipped launches leave: the LLC receives their lines, or holds all lines of the workload.
     pub(super) caches: bool,
-    /// What is known of that, where it is needed.
-    pub(super) history: Option<Arc<Mutex<Known>>>,
+    /// The lines of skipped launches; `None` if they are not needed.
+    pub(super) history: Option<Arc<Mutex<ReadLaunches>>>,
     pub(super) samples: BTreeMap<usize, Sample>,
-    /// Launches that were not measured and simulated without one before them: cycles.
+    /// Launches that were simulated without their predecessor and not measured, with their cycles.
     pub(super) unwarmed: Vec<(usize, f64)>,
-    /// Sectors that the LLC holds.
+    /// Capacity of the LLC in sectors.
     pub(super) llc: f64,
-    /// Whether it holds all lines of the workload.
-    pub(super) fits: bool,
-    /// Whether the lines that each launch uses are known without executing it.
-    pub(super) stored: bool,
+    /// True if the LLC holds all lines of the workload.
+    pub(super) llc_holds_all: bool,
+    /// True if the lines of each launch are known without executing it.
+    pub(super) lines_stored: bool,
     pub(super) warmed: u32,
     pub(super) simulated: u64,
     pub(super) rounds: u32,
@@ -94,29 +96,29 @@ impl<'a> State<'a> {
             let wave = u64::from(*resident) * u64::from(machine.gpu.sms);
             let (ctas, row) = (u64::from(launch.ctas), u64::from(launch.row));
             let sectors = launch.fetches(llc_sectors);
-            let long = Long { ctas, row, wave, sectors, measured: false, llc_sectors };
-            // Of a cluster all CTAs run, or none.
+            let long = LongLaunch { ctas, row, wave, sectors, measured: false, llc_sectors };
+            // The CTAs of a cluster cannot be simulated separately.
             let alone = workload.kernels[i].info.cluster_ctas() == 1;
-            (options.inside && alone && long.is_worth_it()).then_some((i, long))
+            (options.inside && alone && long.is_economical()).then_some((i, long))
         });
-        // Later they would come into the next launch.
-        let reads = options.caches && machine.gpu.dispatch.launch_latency >= machine.decision_latency + LEAVING;
+        // With a shorter launch latency the lines would arrive during the next launch.
+        let reads = options.caches && machine.gpu.dispatch.launch_latency >= machine.decision_latency + LLC_FILL_CYCLES;
         let lines_used: Option<f64> = launches.iter().map(|launch| launch.new_lines).sum();
-        let fits = options.caches && lines_used.is_some_and(|used| used <= lines as f64);
-        // A native trace says what each launch uses, and that is cheap to read.
-        let stored = workload.kernels.first().is_some_and(|kernel| kernel.source.used_lines(0).is_some());
+        let llc_holds_all = options.caches && lines_used.is_some_and(|used| used <= lines as f64);
+        // A native trace stores the lines of each launch, which are cheap to read.
+        let lines_stored = workload.kernels.first().is_some_and(|kernel| kernel.source.used_lines(0).is_some());
         let mut state = Self {
             drawn: Vec::new(),
             groups: Vec::new(),
             long: long.collect(),
             options,
             workload,
-            begun: BTreeMap::new(),
+            head_and_tail: BTreeMap::new(),
             waves: BTreeMap::new(),
-            caches: fits || reads,
-            history: (reads && (stored || !fits)).then(Arc::default),
-            fits,
-            stored,
+            caches: llc_holds_all || reads,
+            history: (reads && (lines_stored || !llc_holds_all)).then(Arc::default),
+            llc_holds_all,
+            lines_stored,
             llc: llc_sectors,
             samples: BTreeMap::new(),
             unwarmed: Vec::new(),
@@ -125,12 +127,12 @@ impl<'a> State<'a> {
             rounds: 0,
             launches,
         };
-        let most = ((state.launches.len() as f64 * LONGEST_START) as usize).max(1);
-        state.restart(most.min(START * groups(&state.launches, 1).len()));
+        let most = ((state.launches.len() as f64 * MAX_START_WORK_SHARE) as usize).max(1);
+        state.restart(most.min(START_LAUNCHES_PER_GROUP * groups(&state.launches, 1).len()));
         state
     }
 
-    /// Forgets what was measured, and begins with the first `start` launches simulated as they are.
+    /// Discards all measurements, and starts again with a start of the first `start` launches, which are always simulated.
     pub(super) fn restart(&mut self, start: usize) {
         self.groups = grouped(&self.launches, start);
         let seed = self.options.seed;
@@ -140,11 +142,11 @@ impl<'a> State<'a> {
         });
         self.drawn = strata.collect();
         self.samples.clear();
-        self.begun.clear();
+        self.head_and_tail.clear();
         self.unwarmed.clear();
     }
 
-    /// Simulates the launches of `kept`, of which those of `wanted` are measured, and of some of them only `parts`.
+    /// Simulates the launches of `kept`, some of them only in `parts`, and measures the launches of `wanted`.
     pub(super) fn round(
         &mut self,
         wanted: &BTreeSet<usize>,
@@ -156,8 +158,9 @@ impl<'a> State<'a> {
         let part = Arc::new(part(self.workload, kept, parts));
         let marked = (0..).zip(&places).filter_map(|(place, launch)| Some((KernelIndex(place), parts.get(launch)?.marks.clone())));
         let history = self.history.as_ref().map(|known| {
-            let llc = Llc { sectors: self.llc, holds_all: self.fits, lines_known: self.stored };
-            let places: Vec<(usize, bool)> = places.iter().map(|launch| (*launch, self.stored && parts.contains_key(launch))).collect();
+            let llc = Llc { sectors: self.llc, holds_all: self.llc_holds_all, lines_known: self.lines_stored };
+            let places: Vec<(usize, bool)> =
+                places.iter().map(|launch| (*launch, self.lines_stored && parts.contains_key(launch))).collect();
             History::new(self.workload, &self.launches, &places, llc, known)
         });
         let skipped = history.map(|history| Box::new(history) as Box<dyn Skipped>);
@@ -170,7 +173,7 @@ impl<'a> State<'a> {
             let warmed = launch == 0 || kept.contains(&(launch - 1));
             self.simulated += launched.warp_instructions;
             if parts.contains_key(&launch) {
-                self.take_parts(launch, launched, warmed);
+                self.record_parts(launch, launched, warmed);
                 continue;
             }
             let (done, all) = (launched.warp_instructions, self.launches[launch].warp_instructions);
@@ -192,56 +195,57 @@ impl<'a> State<'a> {
         Ok(result)
     }
 
-    /// Takes a launch of which parts were simulated. Where these say too little, others are simulated in the next round, or all of it.
-    fn take_parts(&mut self, launch: usize, launched: Launched, warmed: bool) {
+    /// Records a launch that was simulated in parts. If the parts are not sufficient, the next round simulates other parts, or the whole
+    /// launch.
+    fn record_parts(&mut self, launch: usize, launched: SimulatedLaunch, warmed: bool) {
         let all = self.launches[launch].warp_instructions;
-        // Where the launch was simulated before, that is known.
-        let before = self.samples.get(&launch).and_then(|sample| sample.inside.as_ref()).or(self.begun.get(&launch)).cloned();
-        let too_short = before.is_none() && launched.marks.first().is_some_and(|head| self.long[&launch].settled_too_short(head));
-        let known = Inside::of(&launched.marks, &launched.end, all as f64, self.llc).filter(|_| !too_short);
+        // Measurements from an earlier simulation of the launch.
+        let before = self.samples.get(&launch).and_then(|sample| sample.inside.as_ref()).or(self.head_and_tail.get(&launch)).cloned();
+        let too_short = before.is_none() && launched.marks.first().is_some_and(|head| self.long[&launch].settled_too_briefly(head));
+        let known = PartMeasurements::of(&launched.marks, &launched.end, all as f64, self.llc).filter(|_| !too_short);
         let Some(known) = known else {
-            let corrected = self.long.remove(&launch).and_then(|long| long.with_misses(launched.marks.first()?));
+            let corrected = self.long.remove(&launch).and_then(|long| long.with_measured_misses(launched.marks.first()?));
             if corrected.is_some() && before.is_none() {
-                let begun = Inside::begun(&launched.marks, &launched.end, self.llc);
-                self.begun.extend(begun.map(|begun| (launch, begun)));
+                let head_and_tail = PartMeasurements::head_and_tail(&launched.marks, &launched.end, self.llc);
+                self.head_and_tail.extend(head_and_tail.map(|head_and_tail| (launch, head_and_tail)));
             }
             self.long.extend(corrected.map(|long| (launch, long)));
             self.samples.remove(&launch);
             return;
         };
-        let known = before.map_or(known.clone(), |before| before.with(&known));
+        let known = before.map_or(known.clone(), |before| before.merged_with(&known));
         let (value, variance, freedom) = known.cycles(all as f64);
         let point = Point { work: all as f64, value, variance, freedom };
         self.samples.insert(launch, Sample { launched: launched.completed(all, &known), point, inside: Some(known), warmed });
     }
 
-    /// The group and stratum of a launch.
-    pub(super) fn place_of(&self, launch: usize) -> Option<(usize, usize)> {
+    /// Returns the group and stratum of a launch.
+    pub(super) fn stratum_of(&self, launch: usize) -> Option<(usize, usize)> {
         let in_group = |(g, strata): (usize, &Vec<Vec<usize>>)| Some((g, strata.iter().position(|members| members.contains(&launch))?));
         self.drawn.iter().enumerate().find_map(in_group)
     }
 }
 
-/// Groups after the first `start` launches, which are a group of their own.
+/// Returns the groups of the launches after the first `start` launches, preceded by a group of these first launches.
 fn grouped(launches: &[Launch], start: usize) -> Vec<Group> {
     let mut all = vec![Group { name: "(start)".into(), strata: vec![Stratum { launches: (0..start).collect() }] }];
-    all.extend(groups(&launches[start..], 2 * OF_STRATUM));
+    all.extend(groups(&launches[start..], 2 * MIN_PER_STRATUM));
     for stratum in all[1..].iter_mut().flat_map(|group| &mut group.strata) {
         stratum.launches.iter_mut().for_each(|launch| *launch += start);
     }
     all
 }
 
-/// The workload with the launches of `kept` only, and of some of them only `parts`; copies stay.
+/// Returns the workload with only the launches of `kept`, some of them only in `parts`; copies are kept.
 fn part(workload: &Workload, kept: &BTreeSet<usize>, parts: &BTreeMap<usize, Plan>) -> Workload {
     for (launch, kernel) in workload.kernels.iter().enumerate() {
-        kernel.source.choose(parts.get(&launch).map(|plan| &*plan.ranges));
+        kernel.source.select_ctas(parts.get(&launch).map(|plan| &*plan.ranges));
     }
     let place: BTreeMap<usize, u32> = kept.iter().copied().zip(0..).collect();
     let of = |kernel: KernelIndex| place.get(&kernel.index()).map(|place| KernelIndex(*place));
     let kernels = kept.iter().map(|launch| {
         let whole = &workload.kernels[*launch];
-        let mut kernel = parts.get(launch).map_or_else(|| whole.clone(), |plan| of_ranges(whole, &plan.ranges, plan.wave));
+        let mut kernel = parts.get(launch).map_or_else(|| whole.clone(), |plan| launch_of_ranges(whole, &plan.ranges, plan.wave));
         kernel.info.after = kernel.info.after.iter().filter_map(|before| of(*before)).collect();
         kernel
     });

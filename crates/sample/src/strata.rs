@@ -6,30 +6,30 @@ use warpshard_workload::OpClass;
 
 use super::launches::{Code, Launch};
 
-/// A stratum is split while the coefficient of variation of some measure of its launches' work is above this.
-const VARIATION: f64 = 0.35;
-/// It is also split while launches that differ by more than `APART` from its median have more than `SHARE` of their group's measure: a cycle
-/// per instruction that differs as much there would not be seen otherwise.
-const APART: f64 = 0.25;
-const SHARE: f64 = 0.01;
+/// Coefficient of variation of a measure of the launches' work above which a stratum is split.
+const MAX_VARIATION: f64 = 0.35;
+/// A stratum is also split if launches that differ by more than `OUTLIER_DISTANCE` from its median have more than `MAX_OUTLIER_SHARE` of
+/// their group's measure. Otherwise a similarly different number of cycles per instruction of these launches would remain undetected.
+const OUTLIER_DISTANCE: f64 = 0.25;
+const MAX_OUTLIER_SHARE: f64 = 0.01;
 
 /// Launches of about the same work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stratum {
-    /// Its launches, in their order.
+    /// Indices of the launches, in ascending order.
     pub(super) launches: Vec<usize>,
 }
 
 /// Launches of the same code and resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Group {
-    /// The kernel's name.
+    /// Name of the kernel.
     pub(super) name: String,
     /// Strata, in ascending order of their first launch.
     pub(super) strata: Vec<Stratum>,
 }
 
-/// The groups of a workload in the order of their first launches; no stratum that was split off has fewer than `least` launches.
+/// Returns the groups of a workload in the order of their first launches; a split leaves at least `least` launches in each stratum.
 pub(super) fn groups(launches: &[Launch], least: usize) -> Vec<Group> {
     let mut by_code: BTreeMap<&Code, Vec<usize>> = BTreeMap::new();
     launches.iter().enumerate().for_each(|(i, launch)| by_code.entry(&launch.code).or_default().push(i));
@@ -46,12 +46,12 @@ pub(super) fn groups(launches: &[Launch], least: usize) -> Vec<Group> {
     groups
 }
 
-/// How many measures there are.
+/// Number of measures of a launch's work.
 const MEASURES: usize = 3 + OpClass::COUNT;
-/// Share of a group's instructions from which on those of a class are a measure.
-const CLASS: f64 = 0.01;
+/// Minimum share of a group's instructions for a class to be a measure.
+const MIN_CLASS_SHARE: f64 = 0.01;
 
-/// How much work a launch has: warp instructions, sectors, CTAs, and instructions of each class.
+/// Returns a measure of a launch's work: warp instructions, sectors, CTAs, or instructions of a class.
 fn measure(launch: &Launch, which: usize) -> f64 {
     match which {
         0 => launch.warp_instructions as f64,
@@ -65,13 +65,13 @@ fn sum(launches: &[Launch], members: &[usize], which: usize) -> f64 {
     members.iter().map(|member| measure(&launches[*member], which)).sum()
 }
 
-/// Whether a measure of these launches says something of their work.
-fn matters(launches: &[Launch], members: &[usize], which: usize) -> bool {
-    which < 3 || sum(launches, members, which) >= CLASS * sum(launches, members, 0)
+/// Returns true if a measure is relevant for the work of these launches.
+fn is_relevant(launches: &[Launch], members: &[usize], which: usize) -> bool {
+    which < 3 || sum(launches, members, which) >= MIN_CLASS_SHARE * sum(launches, members, 0)
 }
 
-/// Splits launches into strata, at the value of a measure that leaves the least variation, while some measure varies too much; `all` is each
-/// measure's sum over the group.
+/// Splits launches into strata while some measure varies too much, at the value of the measure that leaves the least variation; `all` is
+/// each measure's sum over the group.
 fn split(launches: &[Launch], members: Vec<usize>, all: &[f64], least: usize) -> Vec<Stratum> {
     let whole = |mut members: Vec<usize>| {
         members.sort_unstable();
@@ -79,11 +79,14 @@ fn split(launches: &[Launch], members: Vec<usize>, all: &[f64], least: usize) ->
     };
     let value = |member: usize, which: usize| measure(&launches[member], which);
     let worst = (0..MEASURES)
-        .filter(|which| matters(launches, &members, *which))
+        .filter(|which| is_relevant(launches, &members, *which))
         .map(|which| {
             let values: Vec<f64> = members.iter().map(|&member| value(member, which)).collect();
-            // Relative to what is allowed.
-            (which, (variation(values.iter().copied()) / VARIATION).max(apart(values) / (SHARE * all[which]).max(1.0)))
+            // The variation is relative to the allowed variation.
+            (
+                which,
+                (variation(values.iter().copied()) / MAX_VARIATION).max(outlier_sum(values) / (MAX_OUTLIER_SHARE * all[which]).max(1.0)),
+            )
         })
         .reduce(|worst, next| if next.1 > worst.1 { next } else { worst });
     let Some((which, _)) = worst.filter(|(_, excess)| *excess > 1.0 && members.len() >= 2 * least.max(1)) else {
@@ -99,7 +102,7 @@ fn split(launches: &[Launch], members: Vec<usize>, all: &[f64], least: usize) ->
     strata
 }
 
-/// The coefficient of variation; 0 of nothing.
+/// Returns the coefficient of variation; 0 if the mean is 0.
 fn variation(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count;
@@ -107,15 +110,15 @@ fn variation(values: impl Iterator<Item = f64> + Clone) -> f64 {
     if mean > 0.0 { variance.sqrt() / mean } else { 0.0 }
 }
 
-/// The sum of the values that are apart from the median.
-fn apart(mut values: Vec<f64>) -> f64 {
+/// Returns the sum of the values that differ from the median by more than [`OUTLIER_DISTANCE`].
+fn outlier_sum(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let median = values[values.len() / 2];
-    values.into_iter().filter(|value| (value - median).abs() > APART * median).sum()
+    values.into_iter().filter(|value| (value - median).abs() > OUTLIER_DISTANCE * median).sum()
 }
 
-/// Where to cut ascending values in two so that the squares of the distances from the means of both parts are least, with at least `least`
-/// in each; never between equal values.
+/// Returns the index at which ascending values are split in two so that the squared distances from the means of both parts are least, with
+/// at least `least` values in each part; never between equal values.
 fn best_cut(values: &[f64], least: usize) -> Option<usize> {
     let (sum, squares) = (values.iter().sum::<f64>(), values.iter().map(|value| value * value).sum::<f64>());
     let (mut low, mut low_squares) = (0.0, 0.0);
@@ -160,7 +163,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_few_launches_that_differ_are_apart_where_their_work_matters() {
+    fn a_few_different_launches_are_split_off_if_their_work_is_relevant() {
         // A tenth of the launches has a third less work than the others: a coefficient of variation of 0.1.
         let strata = |others: u64| {
             let work = |i| if i < 10 { others } else { 900 };
@@ -171,7 +174,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn launches_of_equal_length_with_another_mix_are_apart_unless_it_is_of_a_rare_class() {
+    fn launches_with_another_mix_are_split_off_unless_the_class_is_rare() {
         let strata = |loads: f64| {
             let mut launches: Vec<Launch> = (0..8).map(|i| launch(i, "a", 1000)).collect();
             launches[..4].iter_mut().for_each(|launch| launch.classes[OpClass::Load as usize] = loads);
@@ -181,7 +184,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn other_code_is_another_group_however_alike_its_work() {
+    fn other_code_is_another_group_even_with_similar_work() {
         let launches: Vec<Launch> = (0..6).map(|i| launch(i, if i % 2 == 0 { "b" } else { "a" }, 100)).collect();
         let groups = groups(&launches, 1);
         let members: Vec<(String, Vec<usize>)> =

@@ -1,4 +1,4 @@
-//! The arbiter of a crossbar: which input an output serves.
+//! The arbiter of a crossbar, which selects the input that an output serves.
 
 use std::fmt::Debug;
 
@@ -7,49 +7,49 @@ use warpshard_state::State;
 
 use super::boxed;
 
-/// An input whose oldest packet asks for an output.
+/// An input whose oldest packet requests an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asking {
+pub struct ArbiterRequest {
     /// The input.
     pub input: u16,
     /// The cycle of the network in which the packet became visible at the input.
     pub since: Cycle,
-    /// The requester of the packet, or whom it answers.
+    /// The requester of the packet; for a reply, its destination.
     pub port: PortId,
-    /// Its kernel.
+    /// The kernel of the packet.
     pub kernel: KernelIndex,
 }
 
-/// A crossbar, for which an arbiter is made.
+/// The crossbar for which an arbiter is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchSite {
-    /// Whether it carries replies, rather than requests.
+    /// True for the reply crossbar, false for the request crossbar.
     pub replies: bool,
-    /// Inputs.
+    /// The number of inputs.
     pub inputs: usize,
-    /// Outputs.
+    /// The number of outputs.
     pub outputs: usize,
 }
 
 /// An arbiter.
 ///
-/// *When it is called.* [`Arbiter::grant`] once in a cycle for each output that has room and that an input asks for, outputs in ascending order.
-/// The packet that it grants leaves in this cycle.
+/// *When it is called.* [`Arbiter::grant`] is called once per cycle for each output that has free space and is requested by an input, in
+/// ascending order of the outputs. The granted packet leaves in this cycle.
 ///
-/// *What it sees.* The inputs that ask, in ascending order, of which there is one at least.
+/// *What it sees.* The requesting inputs, at least one, in ascending order.
 ///
 /// *What it may change.* Its own state.
 ///
-/// *What must hold.* It returns a place in `asking`; any other is a panic that names the arbiter.
+/// *What must hold.* It returns an index into `requests`; any other value causes a panic that names the arbiter.
 pub trait Arbiter: State + Debug + Send + Sync + CopiedArbiter {
-    /// Its name, for messages and checkpoints.
+    /// Returns the name of the arbiter, for messages and checkpoints.
     fn name(&self) -> &str;
 
-    /// The place in `asking` of the input that `output` serves.
-    fn grant(&mut self, output: usize, asking: &[Asking]) -> usize;
+    /// Returns the index in `requests` of the input that `output` serves.
+    fn grant(&mut self, output: usize, requests: &[ArbiterRequest]) -> usize;
 }
 
 boxed! {
-    /// An arbiter in a crossbar.
+    /// A boxed arbiter of a crossbar.
     BoxedArbiter of Arbiter, copied by CopiedArbiter
 }

@@ -9,45 +9,46 @@ use super::boxed;
 
 /// A request that waits in a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
-pub struct Waiting {
-    /// Its number: the smaller, the earlier it arrived. No two requests of a channel have the same.
+pub struct QueuedRequest {
+    /// A number that grows in order of arrival and is unique within a channel.
     pub number: u64,
-    /// The cycle of the command clock in which it arrived.
+    /// The cycle of the command clock in which the request arrived.
     pub arrived: Cycle,
     /// The bank.
     pub bank: u8,
     /// The row.
     pub row: u32,
-    /// Whether it writes.
+    /// True if the request is a write.
     pub write: bool,
-    /// Whether its row is open.
+    /// True if the row of the request is open.
     pub row_hit: bool,
-    /// Whether its next command, or for a channel whose banks keep their requests its bank, could take it in this cycle.
-    pub may_go: bool,
-    /// The port of the requester. A line that is written back has that of the request which it made room for.
+    /// True if the request can be served in this cycle: its next command may be issued or, in a channel whose banks hold requests, its bank
+    /// is free.
+    pub can_issue: bool,
+    /// The port of the requester. The write-back of a line has the port of the request that evicted the line.
     pub port: PortId,
-    /// The kernel of the requester, as above.
+    /// The kernel of the requester. The write-back of a line has the kernel of the request that evicted the line.
     pub kernel: KernelIndex,
 }
 
-/// A channel, for which an order is made.
+/// The channel for which an order is made.
 #[derive(Clone, Debug)]
 pub struct DramSite {
     /// The number of its partition.
     pub partition: u16,
-    /// Banks.
+    /// The number of banks.
     pub banks: u32,
-    /// Requests that wait at most.
+    /// The largest number of waiting requests.
     pub queue: u32,
-    /// Random numbers of this channel alone.
+    /// A random number generator for this channel only.
     pub rng: Rng,
 }
 
-/// Keys these draws apart from others.
+/// The key that distinguishes these random numbers from others.
 const SEED: u64 = 0x7365_616d_2064_7261;
 
 impl DramSite {
-    /// The site of a partition's channel.
+    /// Returns the site of a partition's channel.
     pub fn new(partition: u16, banks: u32, queue: u32) -> Self {
         Self { partition, banks, queue, rng: Rng::keyed(SEED, &[u64::from(partition)]) }
     }
@@ -55,38 +56,38 @@ impl DramSite {
 
 /// An order of DRAM requests.
 ///
-/// *When it is called.* [`DramOrder::arrived`] when a request enters the queue. [`DramOrder::choose`] whenever a request may go: once or several
-/// times in a cycle, or in later cycles again. [`DramOrder::served`] when the request that it chose was taken: by its bank (`gpgpu-sim` channels,
-/// where the bank then keeps it until its last burst), or by its column command (command-level controllers, where commands that open and close
-/// rows go before that, each chosen alike).
+/// *When it is called.* [`DramOrder::arrived`] is called when a request enters the queue, and [`DramOrder::choose`] whenever a request can
+/// be served: once or several times per cycle, and again in later cycles. [`DramOrder::served`] is called when the chosen request leaves
+/// the queue. In `gpgpu-sim` channels the bank takes it and keeps it until its last burst. In command-level controllers its column command
+/// is issued, after the commands that close and open rows, which are chosen in the same way.
 ///
-/// *What it sees.* All requests that wait, in the order of their arrival. A command-level controller shows those of the present direction, reads or
-/// writes, which its marks choose.
+/// *What it sees.* All waiting requests in the order of their arrival. A command-level controller shows only the requests of the present
+/// direction, reads or writes, which its watermarks select.
 ///
-/// *What it may change.* Its own state, when a request arrives or was taken. What an order does at fixed times, such as to forget every 10,000 cycles,
-/// it does at the first of these calls after such a time, and [`DramOrder::choose`] compares the time with what the state holds.
+/// *What it may change.* Its own state, when a request arrives or was served. An action at fixed times, such as a reset every 10,000
+/// cycles, is done in the first of these calls after such a time, and [`DramOrder::choose`] compares the time with the state.
 ///
-/// *What must hold.* The choice is one of those that may go; any other is a panic that names the order. With `None` nothing is served in this
-/// cycle, and the order is asked again in the next one: an order that never chooses makes the machine stand still.
+/// *What must hold.* The chosen request can be served; any other choice causes a panic that names the order. After `None` nothing is served
+/// in this cycle, and the order is called again in the next one: an order that never chooses causes a deadlock.
 pub trait DramOrder: State + Debug + Send + Sync + CopiedDramOrder {
-    /// Its name, for messages and checkpoints.
+    /// Returns the name of the order, for messages and checkpoints.
     fn name(&self) -> &str;
 
-    /// A request, the last of `queue`, has arrived, in cycle `now` of the command clock.
-    fn arrived(&mut self, now: Cycle, queue: &[Waiting]) {
+    /// Notifies the order that a request, the last of `queue`, arrived in cycle `now` of the command clock.
+    fn arrived(&mut self, now: Cycle, queue: &[QueuedRequest]) {
         let _ = (now, queue);
     }
 
-    /// The place in `queue` of the request that goes in cycle `now` of the command clock.
-    fn choose(&self, now: Cycle, queue: &[Waiting]) -> Option<usize>;
+    /// Returns the index in `queue` of the request that is served in cycle `now` of the command clock.
+    fn choose(&self, now: Cycle, queue: &[QueuedRequest]) -> Option<usize>;
 
-    /// A request was taken in cycle `now`, and is no longer among those of `queue`.
-    fn served(&mut self, now: Cycle, request: &Waiting, queue: &[Waiting]) {
+    /// Notifies the order that a request was served in cycle `now` and removed from `queue`.
+    fn served(&mut self, now: Cycle, request: &QueuedRequest, queue: &[QueuedRequest]) {
         let _ = (now, request, queue);
     }
 }
 
 boxed! {
-    /// An order of requests in a channel.
+    /// A boxed request order of a DRAM channel.
     BoxedDramOrder of DramOrder, copied by CopiedDramOrder
 }

@@ -1,11 +1,12 @@
-//! The seams of the models: what a policy sees, what it may change and what must hold, one trait for each kind of policy.
+//! The policy interfaces of the models, one trait per kind of policy. Each trait states what a policy sees, what it may change and what
+//! must hold.
 //!
-//! A model calls its default policies directly. Any other is a trait object of this package: one that comes with the simulator, or one of the
-//! calling program, which puts it into [`Own`] and chooses it by the word `own` in the machine.
+//! A model calls its default policies directly. Any other policy is a trait object of this package: a built-in policy, or a user-defined
+//! one that the calling program puts into [`UserPolicies`] and selects by the word `own` in the machine.
 //!
-//! For all of them the same holds. A policy knows no clock of the host and draws no random numbers but those of the [`Rng`] that its site has.
-//! Equal calls give equal answers. Its [`State`](warpshard_state::State) is all that it has learned: a checkpoint keeps it. A function that takes
-//! `&self` may be called any number of times for one decision, and changes nothing.
+//! The following holds for all policies. A policy reads no clock of the host and draws random numbers only from the [`Rng`] of its site.
+//! Equal calls return equal results. Its [`State`](warpshard_state::State) is everything that it has learned, and a checkpoint saves it. A
+//! function that takes `&self` may be called any number of times for one decision and changes nothing.
 #![forbid(unsafe_code)]
 
 mod arbiter;
@@ -13,36 +14,36 @@ mod ctas;
 mod dram;
 mod hash;
 mod identity;
-mod own;
 mod page;
 mod prefetch;
 mod refresh;
 mod replacement;
 mod site;
 mod topology;
+mod user_policies;
 mod warps;
 
-pub use arbiter::{Arbiter, Asking, BoxedArbiter, SwitchSite};
-pub use ctas::{BoxedCtaOrder, CtaOrder, CtaRoom, GridSite};
-pub use dram::{BoxedDramOrder, DramOrder, DramSite, Waiting};
-pub use hash::{AddressHash, OwnHash};
+pub use arbiter::{Arbiter, ArbiterRequest, BoxedArbiter, SwitchSite};
+pub use ctas::{BoxedCtaOrder, CtaCandidate, CtaOrder, GridSite};
+pub use dram::{BoxedDramOrder, DramOrder, DramSite, QueuedRequest};
+pub use hash::{AddressHash, UserHash};
 pub use identity::Identity;
-pub use own::{Maker, Own, OwnTopology};
-pub use page::{BoxedPagePolicy, Column, Keep, PagePolicy};
-pub use prefetch::{Became, BoxedPrefetcher, Found, Prefetcher, Read};
-pub use refresh::{BoxedRefresh, Due, MOST_OWED, Refresh};
-pub use replacement::{Access, BoxedReplacement, Place, Replacement};
+pub use page::{BoxedPagePolicy, Column, PagePolicy, RowAction};
+pub use prefetch::{BoxedPrefetcher, PrefetchOutcome, Prefetcher, Read, ReadOutcome};
+pub use refresh::{BoxedRefresh, DueRefreshes, MAX_OWED_REFRESHES, Refresh};
+pub use replacement::{Access, BoxedReplacement, LinePosition, Replacement};
 pub use site::{CacheSite, Level};
-pub use topology::{End, Far, Grid, Link, Topology, Wiring, WiringError};
+pub use topology::{FarEnd, MeshSize, RouterLink, RouterPort, Topology, Wiring, WiringError};
+pub use user_policies::{PolicyMaker, UserPolicies, UserTopology};
 pub use warps::{BoxedWarpOrder, WarpOrder, WarpSite, Warps};
 pub use warpshard_base::Rng;
 
-/// The box of a trait of this package, with what a unit needs of it: it can be copied and saved, and says its name.
+/// Declares the box of a policy trait, which can be copied and saved and returns the policy's name.
 macro_rules! boxed {
     ($(#[$outer:meta])* $boxed:ident of $policy:ident, copied by $copied:ident) => {
-        /// How a boxed policy is copied; every policy that is `Clone` has it.
+        /// A trait that copies a boxed policy; every `Clone` policy implements it.
         pub trait $copied {
-            /// A copy in a box of its own.
+            /// Returns a boxed copy.
             fn copied(&self) -> Box<dyn $policy>;
         }
 
@@ -62,7 +63,7 @@ macro_rules! boxed {
             }
         }
 
-        /// With its name: the state of one policy is not taken for that of another.
+        /// The state includes the name, so that a checkpoint of one policy is not loaded into another.
         impl warpshard_state::State for $boxed {
             fn save(&self, to: &mut warpshard_state::Writer) {
                 self.0.name().to_owned().save(to);
@@ -73,7 +74,7 @@ macro_rules! boxed {
                 let name = String::read(from)?;
                 if name != self.0.name() {
                     let own = self.0.name();
-                    let problem = format!("the saved state is that of the policy `{name}`, and this run has `{own}` in its place");
+                    let problem = format!("the saved state is for the policy `{name}`, but this run uses `{own}`");
                     return Err(warpshard_state::StateError::new(problem));
                 }
                 self.0.load(from)

@@ -1,4 +1,4 @@
-//! The page policy: when an open row of DRAM is closed.
+//! The page policy, which decides when an open DRAM row is closed.
 
 use std::fmt::Debug;
 
@@ -7,20 +7,20 @@ use warpshard_state::State;
 
 use super::boxed;
 
-/// A column command, as a page policy sees it.
+/// A column command as seen by a page policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    /// The cycle of the command clock in which it goes out.
+    /// The cycle of the command clock in which the command is issued.
     pub now: Cycle,
     /// The bank.
     pub bank: u8,
-    /// The row that it reads or writes.
+    /// The row that the command reads or writes.
     pub row: u32,
-    /// Column commands to the row since it was opened, this one included.
+    /// Column commands to the row since it was opened, including this one.
     pub columns: u32,
-    /// Whether it writes.
+    /// True if the command is a write.
     pub write: bool,
-    /// Whether another queued request needs the row.
+    /// True if another queued request needs the row.
     pub wanted: bool,
     /// The port of the requester.
     pub port: PortId,
@@ -28,41 +28,43 @@ pub struct Column {
     pub kernel: KernelIndex,
 }
 
-/// What becomes of a row after a column command.
+/// The treatment of a row after a column command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// The command closes it, with auto-precharge.
+pub enum RowAction {
+    /// The column command closes the row with auto-precharge.
     Close,
-    /// It stays open until another row of its bank is requested, or until a refresh.
+    /// The row stays open until another row of its bank is requested, or until a refresh.
     Open,
-    /// The same, but it is closed once so many cycles of the command clock have passed without another column command to it, unless a queued
+    /// The row stays open, but is closed after this number of command-clock cycles without another column command to it, unless a queued
     /// request needs it then.
     For(u64),
 }
 
 /// A page policy.
 ///
-/// *When it is called.* [`PagePolicy::column`] once for each column command; [`PagePolicy::opened`] once for each activation.
+/// *When it is called.* [`PagePolicy::column`] is called once per column command and [`PagePolicy::opened`] once per activate.
 ///
-/// *What it sees.* The command with its bank, row and requester, how many there were since the row was opened, and whether another one will follow.
+/// *What it sees.* The command with its bank, row and requester, the number of column commands since the row was opened, and whether a
+/// queued request needs the row.
 ///
 /// *What it may change.* Its own state.
 ///
-/// *What must hold.* Any reply is allowed. The controller keeps a row that it opened for a request open until the request's column command.
+/// *What must hold.* Any return value is allowed. If the controller opens a row for a request, it keeps the row open until the request's
+/// column command.
 pub trait PagePolicy: State + Debug + Send + Sync + CopiedPagePolicy {
-    /// Its name, for messages and checkpoints.
+    /// Returns the name of the policy, for messages and checkpoints.
     fn name(&self) -> &str;
 
-    /// A bank opens a row.
+    /// Notifies the policy that a bank opens a row.
     fn opened(&mut self, bank: u8, row: u32) {
         let _ = (bank, row);
     }
 
-    /// What becomes of the row of a column command.
-    fn column(&mut self, command: &Column) -> Keep;
+    /// Decides the treatment of the row after a column command.
+    fn column(&mut self, command: &Column) -> RowAction;
 }
 
 boxed! {
-    /// A page policy in a channel.
+    /// A boxed page policy of a channel.
     BoxedPagePolicy of PagePolicy, copied by CopiedPagePolicy
 }

@@ -1,4 +1,4 @@
-//! Prefetching: what a cache fetches before a request asks for it.
+//! Prefetching: a cache fetches sectors before a request needs them.
 
 use std::fmt::Debug;
 
@@ -7,75 +7,75 @@ use warpshard_state::State;
 
 use super::{Identity, boxed};
 
-/// What a read found.
+/// The outcome of a read's lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// Its sector.
-    There,
-    /// Its sector on its way.
-    OnItsWay,
-    /// Neither.
+pub enum ReadOutcome {
+    /// The sector was in the cache.
+    Present,
+    /// The sector was being fetched.
+    InFlight,
+    /// The sector was neither in the cache nor being fetched.
     Missing,
 }
 
-/// A read that the cache took.
+/// A read that the cache accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// The sector, or the line where several sectors are meant.
+    /// The address of the sector, or of the line if the read is for several sectors.
     pub addr: Addr,
-    /// For whom.
+    /// The origin of the read.
     pub identity: Identity,
-    /// What it found.
-    pub found: Found,
-    /// When, in cycles of the cache's clock.
+    /// The outcome of the lookup.
+    pub found: ReadOutcome,
+    /// The cycle of the read in the cache's clock.
     pub now: Cycle,
 }
 
-/// What became of a prefetch.
+/// An outcome of a prefetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Became {
-    /// It was sent to the next level.
+pub enum PrefetchOutcome {
+    /// The prefetch was sent to the next level.
     Sent,
-    /// Its sector was there or on its way.
+    /// The sector was in the cache or being fetched.
     Present,
-    /// There was no room for it, or its address belongs to another LLC slice.
+    /// The cache had no free resources for the prefetch, or the address belongs to another LLC slice.
     Dropped,
-    /// A read found what it had brought.
+    /// A read found the prefetched sector.
     Useful,
-    /// A read found it on its way.
+    /// A read found the prefetch still in flight.
     Late,
-    /// A read found that what it had brought is gone.
+    /// A read found that the prefetched sector had been evicted.
     Lost,
 }
 
 /// A prefetcher.
 ///
-/// *When it is called.* [`Prefetcher::read`] for each read that the cache took, in their order; prefetches are none of them.
-/// [`Prefetcher::became`] when it is known what became of a prefetch, and again when a read came to its sector.
+/// *When it is called.* [`Prefetcher::read`] is called for each read that the cache accepted, in order, but not for prefetches.
+/// [`Prefetcher::outcome`] is called when the outcome of a prefetch is known, and again when a read accesses its sector.
 ///
-/// *What it sees.* Address, [`Identity`] and outcome of each read. An LLC slice sees the reads of its own addresses alone.
+/// *What it sees.* Address, [`Identity`] and outcome of each read. An LLC slice sees only reads of its own addresses.
 ///
-/// *What it may change.* Its own state, and `wanted`: the sectors to fetch, one of which the cache looks up per cycle, after the requests, in the
-/// order in which they were added. The cache keeps 256 of them that wait, and drops the others.
+/// *What it may change.* Its own state, and `wanted`, the queue of sectors to fetch. The cache looks up one of them per cycle, after the
+/// requests, in the order in which they were added. It keeps up to 256 waiting sectors and drops the others.
 ///
-/// *What must hold.* Nothing: an address that no one needs costs the machine time.
+/// *What must hold.* Nothing: a useless prefetch only costs time on the machine.
 pub trait Prefetcher: State + Debug + Send + Sync + CopiedPrefetcher {
-    /// Its name, for messages and checkpoints.
+    /// Returns the name of the prefetcher, for messages and checkpoints.
     fn name(&self) -> &str;
 
-    /// A read was taken.
+    /// Notifies the prefetcher of an accepted read; it appends sectors to `wanted`.
     fn read(&mut self, read: &Read, wanted: &mut Vec<Addr>);
 
-    /// Something became of the prefetch of a sector.
-    fn became(&mut self, addr: Addr, became: Became) {
-        let _ = (addr, became);
+    /// Notifies the prefetcher of the outcome of a sector's prefetch.
+    fn outcome(&mut self, addr: Addr, outcome: PrefetchOutcome) {
+        let _ = (addr, outcome);
     }
 
-    /// The cache was emptied.
+    /// Notifies the prefetcher that the cache was emptied.
     fn clear(&mut self) {}
 }
 
 boxed! {
-    /// A prefetcher in a cache.
+    /// A boxed prefetcher of a cache.
     BoxedPrefetcher of Prefetcher, copied by CopiedPrefetcher
 }

@@ -1,4 +1,4 @@
-//! When refreshes of DRAM that are due go out.
+//! The refresh policy, which decides when due DRAM refreshes are issued.
 
 use std::fmt::Debug;
 
@@ -7,52 +7,55 @@ use warpshard_state::State;
 
 use super::boxed;
 
-/// The refreshes that a pseudo channel owes, as a policy sees them.
+/// The pending refreshes of a pseudo channel as seen by a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Due {
+pub struct DueRefreshes {
     /// The cycle of the command clock.
     pub now: Cycle,
     /// The pseudo channel.
     pub pseudo_channel: u32,
-    /// Refreshes that are due for it, one at least.
+    /// Pending refreshes of the pseudo channel, at least one.
     pub owed: u32,
     /// Queued reads of the channel.
     pub reads: u32,
     /// Queued writes of the channel.
     pub writes: u32,
-    /// Banks of the pseudo channel with an open row, as a mask over those of the channel.
+    /// Banks of the pseudo channel with an open row, as a mask over the banks of the channel.
     pub open: u64,
-    /// Banks of the pseudo channel for which requests are queued, as a mask over those of the channel.
+    /// Banks of the pseudo channel with queued requests, as a mask over the banks of the channel.
     pub requested: u64,
 }
 
-/// Refreshes that a pseudo channel may owe at most before one goes out, whatever the policy says: one due and eight postponed (JESD235D, JESD79-4).
-pub const MOST_OWED: u32 = 9;
+/// Pending refreshes of a pseudo channel at which a refresh is issued regardless of the policy: one due and eight postponed (JESD235D,
+/// JESD79-4).
+pub const MAX_OWED_REFRESHES: u32 = 9;
 
 /// A refresh policy, for refreshes of all banks of a pseudo channel.
 ///
-/// *When it is called.* [`Refresh::starts`] in each cycle in which a pseudo channel owes a refresh and the command bus has a slot for row commands:
-/// once or several times in a cycle.
+/// *When it is called.* [`Refresh::starts`] is called, once or several times, in each cycle in which a pseudo channel has a pending refresh
+/// and the command bus has a slot for row commands.
 ///
-/// *What it sees.* How many refreshes are owed, what is queued and which rows are open.
+/// *What it sees.* The number of pending refreshes, the queued requests and the open rows.
 ///
-/// *What it may change.* Its own state, when a refresh went out.
+/// *What it may change.* Its own state, after a refresh was issued.
 ///
-/// *What must hold.* Nothing: with [`MOST_OWED`] refreshes owed, one goes out without a question. Refreshes are not brought forward.
+/// *What must hold.* Nothing: with [`MAX_OWED_REFRESHES`] pending refreshes, one is issued without a call. Refreshes are never issued
+/// early.
 pub trait Refresh: State + Debug + Send + Sync + CopiedRefresh {
-    /// Its name, for messages and checkpoints.
+    /// Returns the name of the policy, for messages and checkpoints.
     fn name(&self) -> &str;
 
-    /// Whether the refresh begins now: open rows are closed, and no other row is opened before it has gone out. Without that, requests are served.
-    fn starts(&self, due: &Due) -> bool;
+    /// Returns true if the refresh begins in this cycle: open rows are closed, and no row is opened before the refresh is issued. Otherwise
+    /// requests are served.
+    fn starts(&self, due: &DueRefreshes) -> bool;
 
-    /// A refresh went out; `due` counts it no longer.
-    fn refreshed(&mut self, due: &Due) {
+    /// Notifies the policy that a refresh was issued; `due` no longer counts it.
+    fn refreshed(&mut self, due: &DueRefreshes) {
         let _ = due;
     }
 }
 
 boxed! {
-    /// A refresh policy in a channel.
+    /// A boxed refresh policy of a channel.
     BoxedRefresh of Refresh, copied by CopiedRefresh
 }

@@ -1,4 +1,4 @@
-//! Replacement: which line of a full set makes room.
+//! Replacement policies, which select the victim line of a full set.
 
 use std::fmt::Debug;
 
@@ -7,64 +7,65 @@ use warpshard_state::State;
 
 use super::{Identity, boxed};
 
-/// A request of a cache, as a policy of replacement sees it.
+/// A request of a cache as seen by a replacement policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Access {
-    /// The sector, or the line where several sectors are meant.
+    /// The address of the sector, or of the line if the request is for several sectors.
     pub addr: Addr,
-    /// The set of its line.
+    /// The set of the line.
     pub set: u32,
-    /// Whether it writes.
+    /// True if the request is a write.
     pub write: bool,
-    /// For whom it is; of what is left by a copy from the host nothing is known.
+    /// The origin of the request; unknown for a line that a copy from the host left in the cache.
     pub identity: Identity,
-    /// When, in cycles of the cache's clock.
+    /// The cycle of the request in the cache's clock.
     pub now: Cycle,
 }
 
-/// A line of a cache, by its place.
+/// The position of a line in a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LinePosition {
     /// The set.
     pub set: u32,
     /// The way.
     pub way: u32,
 }
 
-/// A policy of replacement.
+/// A replacement policy.
 ///
-/// *When it is called.* [`Replacement::victim`] for a request that finds no line of its own and no empty way; a request that fails for another
-/// reason asks again. Then, once the request was taken, [`Replacement::evict`] for the line that makes room and [`Replacement::fill`] for the one
-/// that comes. [`Replacement::hit`] for every request that finds its line, whether its sector is there or not. [`Replacement::evict`] also for a
-/// line that goes without another in its place.
+/// *When it is called.* [`Replacement::victim`] is called for a request that misses its line in a set without an empty way; a request that
+/// stalls for another reason calls it again. Once the request is accepted, [`Replacement::evict`] is called for the victim and
+/// [`Replacement::fill`] for the new line. [`Replacement::hit`] is called for every request that finds its line, even if its sector is
+/// missing. [`Replacement::evict`] is also called for a line that is removed without a successor.
 ///
-/// *What it sees.* Places, the address, the set and the [`Identity`] of the request, and the lines that may go: those that wait for data, and
-/// written ones while the cache keeps these, are not among them.
+/// *What it sees.* Positions of lines, the address, the set and the [`Identity`] of the request, and the evictable lines. Lines that wait
+/// for data are not evictable, nor are dirty lines while the cache keeps them.
 ///
 /// *What it may change.* Its own state.
 ///
-/// *What must hold.* The victim is one of the lines that may go; any other is a panic that names the policy. With `None` the request waits.
+/// *What must hold.* The victim is an evictable line; any other choice causes a panic that names the policy. After `None` the request
+/// waits.
 pub trait Replacement: State + Debug + Send + Sync + CopiedReplacement {
-    /// Its name, for messages and checkpoints.
+    /// Returns the name of the policy, for messages and checkpoints.
     fn name(&self) -> &str;
 
-    /// The way of `access.set` that makes room, of `ways` in ascending order, of which there is one at least.
+    /// Returns the victim way of `access.set`, one of the evictable `ways`, at least one, in ascending order.
     fn victim(&self, access: &Access, ways: &mut dyn Iterator<Item = u32>) -> Option<u32>;
 
-    /// A request found its line. `sector` says whether its sector was there, too.
-    fn hit(&mut self, at: Place, access: &Access, sector: bool);
+    /// Notifies the policy that a request found its line. `sector` is true if its sector was present, too.
+    fn hit(&mut self, at: LinePosition, access: &Access, sector: bool);
 
-    /// The line of a request came to a place.
-    fn fill(&mut self, at: Place, access: &Access);
+    /// Notifies the policy that the line of a request was inserted.
+    fn fill(&mut self, at: LinePosition, access: &Access);
 
-    /// A line left its place.
-    fn evict(&mut self, at: Place);
+    /// Notifies the policy that a line was removed.
+    fn evict(&mut self, at: LinePosition);
 
-    /// All lines are gone: the cache was emptied.
+    /// Notifies the policy that the cache was emptied.
     fn clear(&mut self);
 }
 
 boxed! {
-    /// A policy of replacement in a cache.
+    /// A boxed replacement policy of a cache.
     BoxedReplacement of Replacement, copied by CopiedReplacement
 }

@@ -1,42 +1,42 @@
-//! Where a policy works: what its maker is told.
+//! The site of a policy: the arguments of its maker.
 
 use warpshard_base::Rng;
 
-/// Which cache it is.
+/// The level and number of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The L1 of the SM of this number.
+    /// The L1 of the SM with this number.
     L1(u16),
-    /// The LLC slice of this number.
+    /// The LLC slice with this number.
     Llc(u16),
     /// A private cache of a CPU core.
     Cpu,
 }
 
-/// A cache, for which a policy of replacement or a prefetcher is made.
+/// The cache for which a replacement policy or a prefetcher is made.
 #[derive(Clone, Debug)]
 pub struct CacheSite {
-    /// Which one.
+    /// The level and number of the cache.
     pub level: Level,
-    /// Sets.
+    /// The number of sets.
     pub sets: u32,
-    /// The most ways that it may come to have.
+    /// The largest number of ways that the cache may get.
     pub ways: u32,
     /// Bytes of a line.
     pub line_bytes: u16,
-    /// What the machine's keys `prefetch_distance` and `prefetch_degree` say; 1 for a policy of replacement.
+    /// The value of the machine's key `prefetch_distance`; 1 for a replacement policy.
     pub distance: u32,
-    /// See `distance`.
+    /// The value of the machine's key `prefetch_degree`; 1 for a replacement policy.
     pub degree: u32,
-    /// Random numbers of this site alone.
+    /// A random number generator for this site only.
     pub rng: Rng,
 }
 
-/// Keys these draws apart from others.
+/// The key that distinguishes these random numbers from others.
 const SEED: u64 = 0x7365_616d_2063_6163;
 
 impl CacheSite {
-    /// The site of a cache, with distance and degree 1.
+    /// Returns the site of a cache, with a distance and degree of 1.
     pub fn new(level: Level, sets: u32, ways: u32, line_bytes: u16) -> Self {
         let key = match level {
             Level::L1(number) => [1, u64::from(number)],

@@ -1,7 +1,7 @@
-//! `#[derive(State)]`: every field is part of the state unless it says `#[state(fixed)]`.
+//! `#[derive(State)]`: every field is part of the state unless it is marked `#[state(fixed)]`.
 //!
-//! A field that is forgotten is therefore saved, and a field whose type has no state (a table, a shared workload) does not compile until it
-//! is marked. A type with a fixed field can only be loaded in place, into one that was built from the same configuration.
+//! So a field without a mark is saved, and a field whose type has no state (a table, a shared workload) does not compile until it is
+//! marked. A type with a fixed field can only be loaded in place, into a value that was built from the same configuration.
 #![forbid(unsafe_code)]
 
 use proc_macro::TokenStream;
@@ -10,36 +10,36 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Data, DeriveInput, Fields, GenericParam, Index, parse_macro_input, parse_quote};
 
-/// Implements `State` field by field. `#[state(fixed)]` on a field says that it follows from the configuration and is not saved; on a type, that
-/// all of it does. `#[state(checked)]` on a type says that what was loaded is refused where its `fn check(&self) -> Result<(), StateError>` does.
+/// Implements `State` field by field. `#[state(fixed)]` marks a field, or all fields of a type, as determined by the configuration and not
+/// saved. `#[state(checked)]` on a type makes loading fail if its `fn check(&self) -> Result<(), StateError>` rejects the loaded value.
 #[proc_macro_derive(State, attributes(state))]
 pub fn derive_state(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     implementation(input).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
-/// Whether `#[state(WORD)]` is among the attributes, of which all words are `known`.
-fn says(attributes: &[Attribute], word: &str, known: &[&str]) -> syn::Result<bool> {
-    let mut said = false;
+/// Returns true if `#[state(WORD)]` is among the attributes; fails if they contain a word that is not in `known`.
+fn has_word(attributes: &[Attribute], word: &str, known: &[&str]) -> syn::Result<bool> {
+    let mut found = false;
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("state")) {
         attribute.parse_nested_meta(|meta| {
-            said |= meta.path.is_ident(word);
-            if known.iter().any(|known| meta.path.is_ident(known)) { Ok(()) } else { Err(meta.error("an unknown word")) }
+            found |= meta.path.is_ident(word);
+            if known.iter().any(|known| meta.path.is_ident(known)) { Ok(()) } else { Err(meta.error("an unknown word in #[state(..)]")) }
         })?;
     }
-    Ok(said)
+    Ok(found)
 }
 
 const OF_TYPES: &[&str] = &["fixed", "checked"];
 
-/// The fields of a struct or variant: how each is named in a pattern, the variable that holds it, and whether it is fixed.
-struct Part {
+/// A field of a struct or variant: its name in a pattern, the variable that holds it, and its mark `fixed`.
+struct FieldBinding {
     pattern: Tokens,
     variable: Ident,
     fixed: bool,
 }
 
-fn parts(fields: &Fields) -> syn::Result<Vec<Part>> {
+fn parts(fields: &Fields) -> syn::Result<Vec<FieldBinding>> {
     let part = |(number, field): (usize, &syn::Field)| {
         let variable = format_ident!("field_{number}", span = Span::call_site().located_at(field.ty.span()));
         let pattern = match &field.ident {
@@ -49,42 +49,43 @@ fn parts(fields: &Fields) -> syn::Result<Vec<Part>> {
                 quote!(#index)
             }
         };
-        Ok(Part { pattern, variable, fixed: says(&field.attrs, "fixed", &["fixed"])? })
+        Ok(FieldBinding { pattern, variable, fixed: has_word(&field.attrs, "fixed", &["fixed"])? })
     };
     fields.iter().enumerate().map(part).collect()
 }
 
-/// A pattern of the variables.
-fn pattern(path: &Tokens, parts: &[Part]) -> Tokens {
-    let fields =
-        parts.iter().map(|Part { pattern, variable, fixed }| if *fixed { quote!(#pattern: _) } else { quote!(#pattern: #variable) });
+/// Returns a pattern that binds the variables.
+fn pattern(path: &Tokens, parts: &[FieldBinding]) -> Tokens {
+    let fields = parts
+        .iter()
+        .map(|FieldBinding { pattern, variable, fixed }| if *fixed { quote!(#pattern: _) } else { quote!(#pattern: #variable) });
     quote!(#path { #(#fields),* })
 }
 
-/// An expression that reads a new value; an error where a field is fixed.
-fn reading(path: &Tokens, parts: &[Part]) -> Tokens {
+/// Returns an expression that reads a new value; with a fixed field, an expression that returns an error.
+fn reading(path: &Tokens, parts: &[FieldBinding]) -> Tokens {
     if parts.iter().any(|part| part.fixed) {
-        return quote!(Err(::warpshard_state::StateError::built::<Self>()));
+        return quote!(Err(::warpshard_state::StateError::missing_part::<Self>()));
     }
     let fields = parts
         .iter()
-        .map(|Part { pattern, variable, .. }| quote_spanned!(variable.span()=> #pattern: ::warpshard_state::State::read(from)?));
+        .map(|FieldBinding { pattern, variable, .. }| quote_spanned!(variable.span()=> #pattern: ::warpshard_state::State::read(from)?));
     quote!(Ok(#path { #(#fields),* }))
 }
 
-fn saving(parts: &[Part]) -> Tokens {
+fn saving(parts: &[FieldBinding]) -> Tokens {
     let variables = parts.iter().filter(|part| !part.fixed).map(|part| &part.variable);
     quote!(#(::warpshard_state::State::save(#variables, to);)*)
 }
 
-fn loading(parts: &[Part]) -> Tokens {
+fn loading(parts: &[FieldBinding]) -> Tokens {
     let variables = parts.iter().filter(|part| !part.fixed).map(|part| &part.variable);
     quote!(#(::warpshard_state::State::load(#variables, from)?;)* Ok(()))
 }
 
 fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
-    let all_fixed = says(&input.attrs, "fixed", OF_TYPES)?;
-    let checked = says(&input.attrs, "checked", OF_TYPES)?;
+    let all_fixed = has_word(&input.attrs, "fixed", OF_TYPES)?;
+    let checked = has_word(&input.attrs, "checked", OF_TYPES)?;
     for parameter in &mut input.generics.params {
         if let GenericParam::Type(parameter) = parameter
             && !all_fixed
@@ -95,9 +96,11 @@ fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
     let name = &input.ident;
     let (generics, arguments, conditions) = input.generics.split_for_impl();
     let (save, load, read) = match &input.data {
-        _ if all_fixed => {
-            (quote!(let _ = to;), quote!(let _ = from; Ok(())), quote!(let _ = from; Err(::warpshard_state::StateError::built::<Self>())))
-        }
+        _ if all_fixed => (
+            quote!(let _ = to;),
+            quote!(let _ = from; Ok(())),
+            quote!(let _ = from; Err(::warpshard_state::StateError::missing_part::<Self>())),
+        ),
         Data::Struct(data) => {
             let parts = parts(&data.fields)?;
             let (here, save, load, read) =
@@ -117,7 +120,7 @@ fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
             let tagged = quote! {
                 let made = |tag: u16, from: &mut ::warpshard_state::Reader<'_>| -> Result<Self, ::warpshard_state::StateError> {
                     let _ = &from;
-                    match tag { #(#reads,)* other => Err(::warpshard_state::StateError::variant::<Self>(other)) }
+                    match tag { #(#reads,)* other => Err(::warpshard_state::StateError::unknown_variant::<Self>(other)) }
                 };
             };
             let load = quote! {
@@ -131,7 +134,7 @@ fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
             let read = quote!(#tagged let tag = from.tag()?; made(tag, from));
             (quote!(match self { #(#saves)* }), load, read)
         }
-        Data::Union(_) => return Err(syn::Error::new(name.span(), "a union has no state that can be told")),
+        Data::Union(_) => return Err(syn::Error::new(name.span(), "`State` cannot be derived for a union")),
     };
     let (load, read) = if checked {
         (
@@ -141,7 +144,8 @@ fn implementation(mut input: DeriveInput) -> syn::Result<Tokens> {
     } else {
         (load, read)
     };
-    // Inlined, the code of a whole machine would be compiled in the package that puts its parts together, and again in that package's tests.
+    // If all code were inlined, the code of a whole machine would be compiled in the package that assembles it, and again in that package's
+    // tests.
     let is_small = all_fixed || matches!(&input.data, Data::Struct(data) if data.fields.len() <= 2);
     let inline = is_small.then(|| quote!(#[inline]));
     Ok(quote! {

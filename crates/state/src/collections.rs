@@ -1,4 +1,4 @@
-//! Lists, maps and sets. Lists keep the elements that they have and load them in place; what is missing is made anew.
+//! Lists, maps and sets. Lists load existing elements in place and create missing elements.
 #![expect(clippy::disallowed_types, reason = "state is saved of whatever a map hashes with; it is written in the order of its keys")]
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
@@ -8,24 +8,24 @@ use warpshard_host::Slots;
 
 use super::{Reader, State, StateError, Writer};
 
-/// Bytes of an element of type `T`, at least.
-fn least<T>() -> usize {
+/// Minimum number of bytes of an element of type `T`.
+fn min_bytes<T>() -> usize {
     usize::from(size_of::<T>() > 0)
 }
 
-/// Saves how many elements there are, and each.
+/// Saves the number of elements and each element.
 fn save_all<'a, T: State + 'a>(list: impl ExactSizeIterator<Item = &'a T>, to: &mut Writer) {
     to.length(list.len());
     list.for_each(|element| element.save(to));
 }
 
-/// The elements that [`save_all`] saved, made anew.
+/// Creates the elements that [`save_all`] saved.
 fn read_all<T: State, L: FromIterator<T>>(from: &mut Reader<'_>) -> Result<L, StateError> {
     let length = from.length(0)?;
     (0..length).map(|_| T::read(from)).collect()
 }
 
-/// Lists that grow at their end, by a function of this name.
+/// Implements [`State`] for lists that grow at their end, by a method of the given name.
 macro_rules! list {
     ($list:ident, $push:ident) => {
         impl<T: State> State for $list<T> {
@@ -53,7 +53,7 @@ macro_rules! list {
 list!(Vec, push);
 list!(VecDeque, push_back);
 
-/// As a vector, whose memory a list of the same length keeps.
+/// Loads like a vector; a list of the same length keeps its memory.
 impl<T: State> State for Box<[T]> {
     fn save(&self, to: &mut Writer) {
         save_all(self.iter(), to);
@@ -128,7 +128,7 @@ impl<T: State> State for Slots<T> {
     }
 
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
-        let length = from.length(least::<T>())?;
+        let length = from.length(min_bytes::<T>())?;
         if length != self.count() {
             *self = slots(length, from)?;
             return Ok(());
@@ -137,7 +137,7 @@ impl<T: State> State for Slots<T> {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self, StateError> {
-        let length = from.length(least::<T>())?;
+        let length = from.length(min_bytes::<T>())?;
         slots(length, from)
     }
 }
@@ -156,7 +156,7 @@ impl<K: State + Ord, V: State> State for BTreeMap<K, V> {
         }
     }
 
-    /// All elements are made anew.
+    /// Creates all elements anew.
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError> {
         *self = Self::read(from)?;
         Ok(())
@@ -221,7 +221,8 @@ impl<K: State + Ord + Hash, H: BuildHasher + Default> State for HashSet<K, H> {
 }
 
 impl<T: State + Ord> State for BinaryHeap<T> {
-    /// In the order of the heap's own list, which a heap made of it keeps: among equals, the same one leaves first.
+    /// The elements are in the order of the heap's internal list, which a heap built from it keeps, so that equal elements leave in the
+    /// same order.
     fn save(&self, to: &mut Writer) {
         save_all(self.iter(), to);
     }

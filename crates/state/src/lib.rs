@@ -1,12 +1,13 @@
-//! State that goes into checkpoints: what [`State`] says of a type is written as bytes and loaded into a place that was built anew.
+//! Checkpoint state: the [`State`] of a value is written as bytes and loaded into a newly built value.
 //!
-//! A machine is built from its configuration exactly as at the start of a run, and then loaded *in place*: what follows from the configuration is
-//! never stored. `#[derive(State)]` stores every field but those that say `#[state(fixed)]`, so that a field nobody thought of is stored, and
-//! one whose type has no state does not compile.
+//! A machine is built from its configuration as at the start of a run, and then loaded *in place*: values that follow from the
+//! configuration are never stored. `#[derive(State)]` stores every field except fields with `#[state(fixed)]`, so that a field without a
+//! mark is stored, and a field whose type has no state does not compile.
 //!
-//! In: values. Out: bytes, the same on every host: integers of their own width with the low byte first, lengths as 64 bits, variants as 16 bits.
-//! What several places share ([`std::sync::Arc`]) is written once and shared again after loading. Invariant: a value that is saved, loaded and saved again
-//! gives the same bytes. The bytes carry no description of themselves: whoever keeps them keeps the version of the simulator with them.
+//! Inputs: values. Outputs: bytes that are the same on every host: integers at their width in little-endian order, lengths as 64 bits,
+//! variants as 16 bits. A shared value ([`std::sync::Arc`]) is written once and is shared again after loading. Invariant: a value that is
+//! saved, loaded and saved again gives the same bytes. The bytes contain no schema: a checkpoint file must also hold the version of the
+//! simulator.
 #![forbid(unsafe_code)]
 
 extern crate self as warpshard_state;
@@ -22,63 +23,63 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use warpshard_state_derive::State;
 
-/// What is written into a checkpoint.
+/// State of a value in a checkpoint.
 pub trait State {
     /// Appends everything that the configuration does not determine.
     fn save(&self, to: &mut Writer);
 
-    /// Takes what [`State::save`] wrote into a place that was built with the same configuration.
+    /// Loads the bytes that [`State::save`] wrote into a value that was built from the same configuration.
     ///
     /// # Errors
-    /// When the bytes do not fit the place. It is then partly loaded, and must not be used.
+    /// If the bytes do not fit the value. The value is then partly loaded and must not be used.
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), StateError>;
 
-    /// Makes a new value of what [`State::save`] wrote.
+    /// Creates a value from the bytes that [`State::save`] wrote.
     ///
     /// # Errors
-    /// When the bytes are none of this type, or the type has parts that only its configuration knows.
+    /// If the bytes are not of this type, or if the type has fixed parts, which need the configuration.
     fn read(from: &mut Reader<'_>) -> Result<Self, StateError>
     where
         Self: Sized,
     {
         let _ = from;
-        Err(StateError::built::<Self>())
+        Err(StateError::missing_part::<Self>())
     }
 }
 
-/// Why saved state cannot be loaded.
+/// The reason why saved state cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct StateError(String);
 
 impl StateError {
-    /// An error with a message for the user.
+    /// Creates an error with a message for the user.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
 
-    /// A part that only exists where the configuration built it.
-    pub fn built<T>() -> Self {
+    /// Creates an error for a part that exists only if the configuration builds it.
+    pub fn missing_part<T>() -> Self {
         Self(format!("the saved state has more parts of the type {} than the machine", std::any::type_name::<T>()))
     }
 
-    /// A number that stands for no variant.
-    pub fn variant<T>(tag: u16) -> Self {
+    /// Creates an error for a number without a variant.
+    pub fn unknown_variant<T>(tag: u16) -> Self {
         Self(format!("the saved state has variant {tag} of {}, which has fewer", std::any::type_name::<T>()))
     }
 }
 
-/// Checks of linked lists among `elements` that each walk from one of `starts` comes to an end and stays among the elements, so that nobody follows a
-/// forged list for ever. `next` gives the element after another.
+/// Checks that each linked list that begins at one of `starts` ends and stays among the `elements` elements, so that a forged list cannot
+/// cause an endless loop. `next` returns the successor of an element.
 ///
 /// # Errors
-/// When a list leads back to itself or out of the elements.
-pub fn lists_end(
+/// If a list leads back to itself or out of the elements.
+pub fn check_lists_end(
     elements: usize,
     starts: impl IntoIterator<Item = usize>,
     next: impl Fn(usize) -> Option<usize>,
 ) -> Result<(), StateError> {
-    // The walk, counted from 1, that came to each element first; what an earlier walk came to ends.
+    // The walk, counted from 1, that reached each element first; a later walk ends at such an element.
     let mut seen = vec![0_u32; elements];
     for (walk, start) in (1..).zip(starts) {
         let mut at = Some(start);
@@ -99,28 +100,28 @@ pub fn lists_end(
     Ok(())
 }
 
-/// The bytes of saved state, and what was written once for several places.
+/// Writes saved state as bytes, and shared values once.
 #[derive(Debug, Default)]
 pub struct Writer {
     bytes: Vec<u8>,
-    /// Numbers of what is shared, by its address while it is saved.
+    /// Numbers of the shared values, by address and type.
     shared: BTreeMap<(usize, TypeId), u32>,
-    /// Addresses of what is saved by whoever comes to it first.
+    /// Addresses of the values that their first visitor has saved.
     visited: BTreeSet<usize>,
 }
 
 impl Writer {
-    /// Appends to bytes that are there.
+    /// Creates a writer that appends to existing bytes.
     pub fn after(bytes: Vec<u8>) -> Self {
         Self { bytes, ..Self::default() }
     }
 
-    /// The bytes so far; what was shared is forgotten.
+    /// Returns the written bytes and discards the table of shared values.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Appends bytes as they are.
+    /// Appends bytes without encoding.
     #[inline]
     pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -138,12 +139,12 @@ impl Writer {
         self.raw(&(length as u64).to_le_bytes());
     }
 
-    /// Whether somebody comes for the first time to what lies at an address, as several do to a common source.
+    /// Returns true on the first visit of a value, by its address. Several owners may visit a common source; the first saves it.
     pub fn first_visit<T: ?Sized>(&mut self, to: &T) -> bool {
         self.visited.insert(std::ptr::from_ref(to).cast::<()>() as usize)
     }
 
-    /// The number of what lies at an address as this type, and whether it has to be written because this is the first time.
+    /// Returns the number of the shared value of this type at the address, and true if it is new and must be written.
     fn share(&mut self, address: usize, of: TypeId) -> (u32, bool) {
         let next = self.shared.len() as u32;
         let number = *self.shared.entry((address, of)).or_insert(next);
@@ -165,26 +166,26 @@ fn ends_early() -> StateError {
 }
 
 impl<'a> Reader<'a> {
-    /// From the beginning of what a [`Writer`] wrote.
+    /// Creates a reader for the bytes of a [`Writer`].
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, shared: Vec::new(), visited: BTreeSet::new() }
     }
 
-    /// As [`Writer::first_visit`], for what is loaded in the same order.
+    /// Returns true on the first visit of a value, like [`Writer::first_visit`]; values must be loaded in the order of saving.
     pub fn first_visit<T: ?Sized>(&mut self, to: &T) -> bool {
         self.visited.insert(std::ptr::from_ref(to).cast::<()>() as usize)
     }
 
-    /// Whether all has been read.
+    /// Returns true if all bytes have been read.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The next bytes as they are.
+    /// Returns the next `count` bytes without decoding.
     ///
     /// # Errors
-    /// When there are fewer.
+    /// If fewer bytes are left.
     #[inline]
     pub fn raw(&mut self, count: usize) -> Result<&'a [u8], StateError> {
         let Some((taken, rest)) = self.bytes.split_at_checked(count) else { return Err(ends_early()) };
@@ -192,30 +193,30 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// The number of a variant.
+    /// Reads the number of a variant.
     ///
     /// # Errors
-    /// When nothing is left.
+    /// If fewer than two bytes are left.
     #[inline]
     pub fn tag(&mut self) -> Result<u16, StateError> {
         u16::read(self)
     }
 
-    /// A length of elements that take at least `least` bytes each.
+    /// Reads the length of a list whose elements take at least `least` bytes each.
     ///
     /// # Errors
-    /// When so many cannot follow.
+    /// If the remaining bytes are too few for this length.
     #[inline]
     pub fn length(&mut self, least: usize) -> Result<usize, StateError> {
         let length = u64::read(self)?;
         match usize::try_from(length) {
             Ok(length) if length.saturating_mul(least) <= self.bytes.len() => Ok(length),
-            _ => Err(StateError::new(format!("the saved state has a list of {length} elements, which do not follow"))),
+            _ => Err(StateError::new(format!("the saved state has a list of {length} elements, but ends before them"))),
         }
     }
 
     /// # Errors
-    /// When bytes are left: the state is that of something else.
+    /// If bytes are left, so that the state belongs to a different value.
     pub fn finish(self) -> Result<(), StateError> {
         if self.bytes.is_empty() {
             return Ok(());

@@ -33,7 +33,7 @@ macro_rules! numbers {
 
 numbers!(u8, u16, u32, u64, u128, i8, i16, i32, i64, i128, f32, f64);
 
-/// Values that are saved as another one.
+/// Implements [`State`] for types that are saved as another type.
 macro_rules! saved_as {
     ($($type:ty as $other:ty: $to:expr, $from:expr;)*) => {$(
         impl State for $type {
@@ -71,7 +71,7 @@ saved_as! {
     };
 }
 
-/// The text for the rest of the process: names, of which there are few.
+/// Returns the text with static lifetime; for names, of which there are few.
 fn interned(text: String) -> &'static str {
     static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,7 +149,7 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5)
 }
 
-/// There is none to be saved.
+/// The type has no values.
 impl State for Infallible {
     fn save(&self, _to: &mut Writer) {
         match *self {}

@@ -1,4 +1,4 @@
-//! What several places share: written once, and shared again after loading.
+//! Shared values: each is written once and is shared again after loading.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Reader, State, StateError, Writer};
 
 impl Reader<'_> {
-    /// What was shared under the next number; made by `read` the first time.
+    /// Returns the shared value with the next saved number; `read` creates it at its first occurrence.
     fn shared<T: Clone + 'static>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, StateError>) -> Result<T, StateError> {
         let number = u32::read(self)? as usize;
         if number == self.shared.len() {

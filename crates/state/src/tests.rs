@@ -1,4 +1,4 @@
-//! What is saved comes back: into what was built, and anew.
+//! Round trips of saved state: into built values and into new values.
 #![expect(clippy::disallowed_types, reason = "maps with random keys are among what is saved")]
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -15,7 +15,7 @@ enum Message {
     Named { text: String, on: Option<bool> },
 }
 
-/// A component: its size is configuration.
+/// A component whose size is configuration.
 #[derive(Clone, Debug, PartialEq, State)]
 struct Queue {
     #[state(fixed)]
@@ -51,7 +51,7 @@ fn reread<T: State>(value: &T) -> T {
 }
 
 #[test]
-fn components_are_loaded_into_what_was_built() {
+fn components_are_loaded_into_built_values() {
     let busy = unit(7, &[Message::Number(5), Message::Named { text: "a".into(), on: Some(true) }, Message::Empty]);
     let bytes = saved(&busy);
     let mut fresh = unit(9, &[Message::Number(1)]);
@@ -73,7 +73,7 @@ fn another_number_of_components_is_an_error() {
 }
 
 #[test]
-fn values_are_made_anew() {
+fn new_values_are_read() {
     let map: BTreeMap<u8, Vec<String>> = [(1, vec!["x".to_owned()]), (0, Vec::new())].into();
     assert_eq!(reread(&map), map);
     let hashed: HashMap<u64, char> = (0..100).map(|key| (key * 7 % 101, 'é')).collect();
@@ -86,7 +86,7 @@ fn values_are_made_anew() {
 }
 
 #[test]
-fn what_is_shared_is_written_once_and_shared_again() {
+fn shared_values_are_written_once_and_shared_again() {
     let words: Arc<[u32]> = vec![7; 1000].into();
     let nested = Arc::new((Arc::clone(&words), 1_u8));
     let all = vec![(Arc::clone(&nested), Arc::clone(&words)), (nested, words)];
@@ -98,7 +98,7 @@ fn what_is_shared_is_written_once_and_shared_again() {
 }
 
 #[test]
-fn bytes_that_are_something_else_are_an_error() {
+fn bytes_of_another_type_are_an_error() {
     let bytes = saved(&vec![Message::Number(3); 4]);
     for cut in 0..bytes.len() {
         assert!(Vec::<Message>::read(&mut Reader::new(&bytes[..cut])).is_err(), "{cut} bytes");
@@ -111,7 +111,7 @@ fn bytes_that_are_something_else_are_an_error() {
     assert!(long.finish().unwrap_err().to_string().contains("left over"));
 }
 
-/// A list in which each element names the next one.
+/// A linked list in which each element names its successor.
 #[derive(Debug, Default, State)]
 #[state(checked)]
 struct List {
@@ -122,12 +122,12 @@ struct List {
 impl List {
     fn check(&self) -> Result<(), StateError> {
         let some = |at: u8| (at != u8::MAX).then_some(usize::from(at));
-        lists_end(self.next.len(), some(self.first), |at| some(self.next[at]))
+        check_lists_end(self.next.len(), some(self.first), |at| some(self.next[at]))
     }
 }
 
 #[test]
-fn a_list_that_does_not_end_is_refused_loaded_and_anew() {
+fn an_endless_list_is_rejected_when_loaded_and_when_read() {
     let state = |first: u8, next: &[u8]| saved(&List { first, next: next.to_vec() });
     let said = |bytes: &[u8]| {
         let read = List::read(&mut Reader::new(bytes)).map(drop);
@@ -138,5 +138,5 @@ fn a_list_that_does_not_end_is_refused_loaded_and_anew() {
     assert_eq!(said(&state(255, &[0, 1])), None, "elements that no list comes to may name themselves");
     assert_eq!(said(&state(1, &[1, 2, 0])).as_deref(), Some("a saved list of 3 elements leads back to itself at number 1"));
     assert_eq!(said(&state(0, &[7])).as_deref(), Some("a saved list of 1 elements leads to number 7"));
-    assert_eq!(lists_end(3, [0, 1, 2], |at| (at < 2).then_some(2)), Ok(()), "lists that meet");
+    assert_eq!(check_lists_end(3, [0, 1, 2], |at| (at < 2).then_some(2)), Ok(()), "lists that meet");
 }

@@ -1,77 +1,77 @@
-//! What chosen units did, event by event, for viewers of traces. Plain data, a bounded number of events per unit.
+//! Activity of selected units, event by event, for trace viewers. Plain data, with a bounded number of events per unit.
 
-/// What is recorded.
+/// The selection of recorded units and events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// SMs whose warps are recorded, besides the CTAs of all SMs.
+    /// SMs whose warps are recorded; CTAs are recorded for all SMs.
     pub sms: Vec<u16>,
     /// Memory partitions whose DRAM banks are recorded.
     pub partitions: Vec<u16>,
-    /// Nothing before this core cycle.
+    /// First recorded core cycle.
     pub from: u64,
-    /// Events of each unit of each kind, at most.
+    /// Maximum number of events of each kind per unit.
     pub most: usize,
 }
 
-/// What was recorded; empty where nothing was asked for.
+/// The recorded activity; empty if the run records nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// SMs, by number.
+    /// Activity of the SMs, by number.
     pub sms: Vec<SmActivity>,
-    /// DRAM channels, by number.
+    /// Activity of the DRAM channels, by number.
     pub channels: Vec<ChannelActivity>,
 }
 
-/// What an SM did.
+/// Activity of an SM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SmActivity {
-    /// Which SM.
+    /// Number of the SM.
     pub sm: u16,
-    /// CTAs in the order in which they left, then those that are resident at the end.
+    /// CTAs in the order in which they left, followed by the CTAs that are resident at the end of the run.
     pub ctas: Log<CtaSpan>,
     /// Changes of the warps' states, by cycle.
     pub warps: Log<WarpChange>,
-    /// Bulk copies, barriers in shared memory and products of warp groups, of cores with control words.
-    pub beside: Log<BesideEvent>,
+    /// Bulk copies, shared-memory barriers and warp-group matrix products, on cores with control words.
+    pub async_events: Log<AsyncEvent>,
 }
 
-/// A CTA on an SM.
+/// Residency of a CTA on an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CtaSpan {
-    /// The kernel's place in the workload.
+    /// Index of the kernel in the workload.
     pub kernel: u32,
     /// The CTA's number in its grid.
     pub cta: u32,
     /// Core cycle in which it started.
     pub started: u64,
-    /// Core cycle in which it left; `None` where it is resident at the end.
+    /// Core cycle in which it left the SM; `None` if it is resident at the end of the run.
     pub left: Option<u64>,
-    /// Whether it was taken away before its end.
+    /// True if the CTA was preempted.
     pub preempted: bool,
 }
 
-/// A warp slot has another state from a cycle on.
+/// A change of the state of a warp slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct WarpChange {
-    /// Core cycle.
+    /// Core cycle of the change.
     pub at: u64,
     /// Warp slot.
     pub warp: u8,
-    /// The state; `None` for an empty slot.
-    pub state: Option<Doing>,
+    /// The new state; `None` for an empty slot.
+    pub state: Option<WarpActivity>,
 }
 
-/// What a resident warp does or waits for, as its kind of core counts it.
+/// The state or stall reason of a resident warp, depending on the kind of core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub enum Doing {
-    /// On a core with a scoreboard.
+pub enum WarpActivity {
+    /// State of a warp on a core with a scoreboard.
     State(WarpState),
-    /// On a core with control words.
+    /// Stall reason of a warp on a core with control words.
     Reason(WarpReason),
 }
 
-impl Doing {
-    /// A name for people.
+impl WarpActivity {
+    /// Returns a readable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::State(state) => state.name(),
@@ -80,29 +80,29 @@ impl Doing {
     }
 }
 
-/// What a resident warp does or waits for.
+/// The state of a resident warp on a core with a scoreboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 pub enum WarpState {
-    /// It has issued its last instruction and waits for others or for its stores.
+    /// The warp has issued its last instruction and waits for other warps or for its stores.
     Completed,
-    /// It waits at a barrier, for a fence or an atomic.
+    /// The warp waits at a barrier, for a fence or for an atomic.
     Waiting,
-    /// Its instruction buffer is empty.
+    /// The warp's instruction buffer is empty.
     BufferEmpty,
-    /// Its next instruction waits for a register that a memory instruction writes.
+    /// The warp's next instruction waits for a register that a memory instruction writes.
     ScoreboardMemory,
-    /// Its next instruction waits for a register that an arithmetic instruction writes.
+    /// The warp's next instruction waits for a register that an arithmetic instruction writes.
     ScoreboardAlu,
-    /// A limit of warps, a ready queue or CCWS holds it back.
+    /// A limit of warps, a ready queue or CCWS keeps the warp from issuing.
     HeldBack,
-    /// Its next instruction, a memory one, could issue, but the register before the load/store unit is full.
+    /// The warp's next instruction, a memory instruction, could issue, but the register before the load/store unit is full.
     StallMemory,
-    /// Its next instruction, an arithmetic one, could issue, but the register before its unit is full.
+    /// The warp's next instruction, an arithmetic instruction, could issue, but the register before its unit is full.
     StallAlu,
-    /// A memory instruction can issue.
+    /// The warp can issue a memory instruction.
     CanIssueMemory,
-    /// An arithmetic instruction can issue.
+    /// The warp can issue an arithmetic instruction.
     CanIssueAlu,
 }
 
@@ -121,7 +121,7 @@ impl WarpState {
         Self::CanIssueAlu,
     ];
 
-    /// A name for people.
+    /// Returns a readable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -138,52 +138,53 @@ impl WarpState {
     }
 }
 
-/// What a warp does in a cycle, by Nsight's names. The core has no warps that sleep.
+/// The state of a warp in a cycle, by Nsight's names. Nsight's reason "sleeping" is missing, since the core does not model it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 pub enum WarpReason {
-    /// It issues.
+    /// The warp issues an instruction.
     Selected,
-    /// It could issue, and another warp does.
+    /// The warp could issue, but another warp issues.
     NotSelected,
-    /// The stall count of its last instruction is not over, or a register that it names waits for a unit of fixed latency.
+    /// The stall count of the warp's last instruction has not expired, or a register of its next instruction waits for a fixed-latency
+    /// unit.
     Wait,
-    /// It waits for a counter or register that the L1 or the texture unit will release.
+    /// The warp waits for a counter or register that the L1 or the texture unit will release.
     LongScoreboard,
-    /// It waits for a counter that shared memory or a unit of variable latency will release.
+    /// The warp waits for a counter that shared memory or a variable-latency unit will release.
     ShortScoreboard,
-    /// It waits for products of its warp group, or for room for one more.
+    /// The warp waits for matrix products of its warp group, or for queue space for another product.
     Gmma,
-    /// Its pipe is busy.
+    /// The math pipe that the warp needs is busy.
     MathPipeThrottle,
-    /// An instruction that waits for its register reads holds the control stage, or the latch of the pipe.
+    /// An instruction that waits for its register reads occupies the control stage or the latch of the pipe.
     Dispatch,
-    /// The queue is full for an access to global or local memory.
+    /// The queue is full for the warp's access to global or local memory.
     LgThrottle,
-    /// The queue is full for a texture access.
+    /// The queue is full for the warp's texture access.
     TexThrottle,
-    /// The queue is full for another instruction.
+    /// The queue is full for another instruction of the warp.
     MioThrottle,
-    /// It waits at a barrier of its CTA or cluster.
+    /// The warp waits at a barrier of its CTA or cluster.
     Barrier,
-    /// It waits at a memory fence.
+    /// The warp waits at a memory fence.
     Membar,
-    /// The target of its branch is not known yet.
+    /// The warp's branch target is not resolved yet.
     BranchResolving,
-    /// Its next instruction is not there.
+    /// The warp's next instruction has not been fetched yet.
     NoInstruction,
-    /// The constant that its next instruction reads is not in the cache of its sub-core.
+    /// The constant that the warp's next instruction reads misses in the constant cache of its sub-core.
     ImcMiss,
-    /// It has issued its last instruction, and something of it is under way.
+    /// The warp has issued its last instruction and has operations in flight.
     Drain,
-    /// A limit of warps or a preemption holds it back.
+    /// A limit of warps or a preemption keeps the warp from issuing.
     Misc,
-    /// It waits for the end of the launch before its own, a programmatic dependent one (griddepcontrol.wait).
+    /// The warp waits for the end of the previous launch in a programmatic dependent launch (griddepcontrol.wait).
     GridDependency,
 }
 
 impl WarpReason {
-    /// All of them, in their order.
+    /// All reasons, in their order.
     pub const ALL: [Self; 19] = [
         Self::Selected,
         Self::NotSelected,
@@ -206,7 +207,7 @@ impl WarpReason {
         Self::GridDependency,
     ];
 
-    /// Nsight's name; `grid_dependency` is our own, for a wait that Nsight does not list.
+    /// Returns Nsight's name; `grid_dependency` is warpshard's name for a wait that Nsight does not list.
     pub fn name(self) -> &'static str {
         match self {
             Self::Selected => "selected",
@@ -232,41 +233,41 @@ impl WarpReason {
     }
 }
 
-/// What an SM begins or ends beside its warps.
+/// An event of the asynchronous units of an SM, outside its warps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct BesideEvent {
-    /// Core cycle.
+pub struct AsyncEvent {
+    /// Core cycle of the event.
     pub at: u64,
-    /// Slot of the CTA in its SM.
+    /// CTA slot of the SM.
     pub slot: u8,
-    /// What happens.
-    pub what: BesideChange,
+    /// The kind of event.
+    pub what: AsyncEventKind,
 }
 
-/// What happens beside the warps of an SM.
+/// The kind of an event of an SM's asynchronous units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub enum BesideChange {
+pub enum AsyncEventKind {
     /// A warp begins a bulk copy.
     CopyBegins {
         /// Warp slot.
         warp: u8,
-        /// Copies of the SM before it.
+        /// Sequence number of the copy on its SM, counted from 0.
         number: u64,
-        /// Where it goes.
+        /// Direction of the copy.
         kind: CopyKind,
-        /// Its bytes.
+        /// Bytes of the copy.
         bytes: u32,
-        /// The barrier at which they count, of a load.
+        /// For a load, the address of the barrier that counts the bytes.
         barrier: Option<u32>,
     },
     /// A bulk copy is complete.
     CopyEnds {
-        /// Copies of the SM before it.
+        /// Sequence number of the copy on its SM, counted from 0.
         number: u64,
     },
     /// A barrier in shared memory is initialised.
     BarrierBegins {
-        /// Its address in the CTA's shared memory.
+        /// The barrier's address in the CTA's shared memory.
         address: u32,
     },
     /// The phase of a barrier ends.
@@ -290,30 +291,30 @@ pub enum BesideChange {
         /// Warp slot.
         warp: u8,
     },
-    /// A warp waits no longer.
+    /// A warp stops waiting.
     WaitEnds {
         /// Warp slot.
         warp: u8,
     },
-    /// The matrix units will multiply for a warp group.
+    /// The matrix units are scheduled to multiply for a warp group.
     Product {
-        /// Its warps that have not finished, as a set of slots.
+        /// The unfinished warps of the group, as a bit set of warp slots.
         group: u64,
-        /// The first cycle in which they do.
+        /// First cycle of the multiplication.
         begins: u64,
-        /// The first cycle in which they no longer do.
+        /// First cycle after the multiplication.
         ends: u64,
     },
 }
 
-/// Where a bulk copy goes.
+/// The direction of a bulk copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum CopyKind {
     /// From device memory to shared memory.
     Load,
     /// From shared memory to device memory.
     Store,
-    /// The same, combined with the contents of device memory.
+    /// From shared memory to device memory, combined with the contents of device memory.
     Reduce,
     /// From device memory to the LLC.
     Prefetch,
@@ -322,7 +323,7 @@ pub enum CopyKind {
 }
 
 impl CopyKind {
-    /// A name for people.
+    /// Returns a readable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Load => "load",
@@ -334,20 +335,20 @@ impl CopyKind {
     }
 }
 
-/// What a DRAM channel did.
+/// Activity of a DRAM channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelActivity {
-    /// Which memory partition.
+    /// Number of the memory partition.
     pub partition: u16,
-    /// kHz of the command clock.
+    /// Frequency of the command clock in kHz.
     pub khz: u64,
-    /// Banks that a refresh closes and keeps busy: those of a pseudo channel.
+    /// Banks that a refresh closes and keeps busy: the banks of a pseudo channel.
     pub span: u8,
-    /// Command clocks of a burst on the data bus.
+    /// Duration of a burst on the data bus in command clocks.
     pub burst: u32,
-    /// Command clocks of a refresh; 0 where there is none.
+    /// Duration of a refresh in command clocks; 0 without refresh.
     pub refresh: u32,
-    /// Command clocks of the refresh of one bank; 0 where there is none.
+    /// Duration of a single-bank refresh in command clocks; 0 without such refreshes.
     pub refresh_bank: u32,
     /// Commands, by cycle.
     pub commands: Log<BankCommand>,
@@ -356,17 +357,17 @@ pub struct ChannelActivity {
 /// A command of a DRAM channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BankCommand {
-    /// Command clock.
+    /// Command clock at which the command is issued.
     pub at: u64,
-    /// The bank, or the first one of those that the command addresses.
+    /// The bank of the command; for a command to several banks, the first one.
     pub bank: u8,
-    /// What it does.
+    /// The kind of command.
     pub what: BankEvent,
     /// The row that is opened, read or written; 0 for other commands.
     pub row: u32,
 }
 
-/// What a command does.
+/// The kind of a DRAM command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BankEvent {
     /// Opens a row.
@@ -375,14 +376,14 @@ pub enum BankEvent {
     Close,
     /// Closes the rows of all banks of a pseudo channel.
     CloseAll,
-    /// Reads a burst, and closes the row if `closes`.
+    /// Reads a burst, and closes the row if `closes` is true.
     Read {
-        /// Whether the row is closed.
+        /// True if the command closes the row.
         closes: bool,
     },
-    /// Writes a burst, and closes the row if `closes`.
+    /// Writes a burst, and closes the row if `closes` is true.
     Write {
-        /// Whether the row is closed.
+        /// True if the command closes the row.
         closes: bool,
     },
     /// Refreshes the banks of a pseudo channel.
@@ -391,12 +392,12 @@ pub enum BankEvent {
     RefreshBank,
 }
 
-/// A bounded list of events: the first ones from a cycle on.
+/// A bounded event log: the first events from a given cycle on.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Log<T> {
-    /// The events.
+    /// The recorded events.
     pub events: Vec<T>,
-    /// How many there were beyond the bound.
+    /// Number of events beyond the bound, which are not recorded.
     pub left_out: u64,
     from: u64,
     most: usize,
@@ -409,12 +410,12 @@ impl<T> Default for Log<T> {
 }
 
 impl<T> Log<T> {
-    /// An empty list for at most `most` events from cycle `from` of the unit's clock on.
+    /// Creates an empty log for at most `most` events from cycle `from` of the unit's clock on.
     pub fn new(from: u64, most: usize) -> Self {
         Self { events: Vec::new(), left_out: 0, from, most }
     }
 
-    /// An event that happened at, or lasted until, cycle `at`.
+    /// Records an event that happened at, or lasted until, cycle `at`.
     #[cold]
     #[inline(never)]
     pub fn push(&mut self, at: u64, event: T) {
@@ -428,12 +429,12 @@ impl<T> Log<T> {
         }
     }
 
-    /// The first cycle that is recorded.
+    /// Returns the first recorded cycle.
     pub fn from(&self) -> u64 {
         self.from
     }
 
-    /// The same list of other events.
+    /// Returns the log with every event converted by `change`.
     pub fn map<U>(self, change: impl FnMut(T) -> U) -> Log<U> {
         Log { events: self.events.into_iter().map(change).collect(), left_out: self.left_out, from: self.from, most: self.most }
     }

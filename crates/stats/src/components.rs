@@ -1,6 +1,6 @@
-//! Names of kinds of components that the packages above agree on.
+//! Names of component kinds that several packages use.
 
-/// What an SM counted for an application, numbered by SM, then application.
+/// Component kind of an SM's counters for one application; components are numbered by SM, then by application.
 pub const APPLICATION_SM: &str = "sm_application";
-/// What an LLC slice counted for an application, numbered by slice, then application.
+/// Component kind of an LLC slice's counters for one application; components are numbered by slice, then by application.
 pub const APPLICATION_LLC: &str = "llc_application";

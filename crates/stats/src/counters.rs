@@ -1,41 +1,41 @@
 //! Counters: structs of plain `u64` fields that their owner increments, with a unit and a help text per field, and their visitor.
 
-/// What a counter is called and means.
+/// Name, unit and description of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterInfo {
-    /// The name in the results, the field's own.
+    /// Name of the counter in the results, equal to the field's name.
     pub name: &'static str,
-    /// What one count is ("cycles", "sectors", "instructions").
+    /// Unit of the counter ("cycles", "sectors", "instructions").
     pub unit: &'static str,
-    /// What is counted, and at which moment.
+    /// The counted event and the moment at which it is counted.
     pub help: &'static str,
 }
 
 /// A counter with its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counted {
-    /// Name, unit and meaning.
+    /// Name, unit and description of the counter.
     pub info: &'static CounterInfo,
-    /// The count.
+    /// Value of the counter.
     pub value: u64,
 }
 
-/// Sees the counters of components, one component after the other.
+/// Visits the counters of components, one component after another.
 pub trait CounterVisitor {
-    /// The counters that follow belong to component number `id` of its kind ("sm" 3, "llc" 17).
+    /// Begins component number `id` of its kind ("sm" 3, "llc" 17), which owns the following counters.
     fn component(&mut self, kind: &'static str, id: u32);
-    /// A counter of the component named last.
+    /// Visits a counter of the present component.
     fn counter(&mut self, info: &'static CounterInfo, value: u64);
 }
 
 impl dyn CounterVisitor + '_ {
-    /// All counters of a struct, as counters of the component named last.
+    /// Visits all counters of a struct as counters of the present component.
     pub fn counters(&mut self, counters: &impl Counters) {
         counters.visit(&mut |info, value| self.counter(info, value));
     }
 }
 
-/// Collects bare values, in the order in which they are visited.
+/// Collects only the values, in the order of the visit.
 impl CounterVisitor for Vec<u64> {
     fn component(&mut self, _kind: &'static str, _id: u32) {}
 
@@ -44,15 +44,15 @@ impl CounterVisitor for Vec<u64> {
     }
 }
 
-/// A struct of counters, as `counters!` makes it.
+/// A struct of counters that `counters!` declares.
 pub trait Counters: Clone + Default + PartialEq + std::fmt::Debug {
-    /// The fields in their order.
+    /// Descriptions of the fields, in their order.
     const INFO: &'static [CounterInfo];
     /// Passes every counter with its value to `see`, in the order of [`Counters::INFO`].
     fn visit(&self, see: &mut dyn FnMut(&'static CounterInfo, u64));
     /// Adds `other` field by field.
     fn add(&mut self, other: &Self);
-    /// What was counted since the snapshot `earlier`.
+    /// Returns the differences to the earlier snapshot `earlier`.
     #[must_use]
     fn since(&self, earlier: &Self) -> Self;
 }
@@ -96,7 +96,7 @@ mod tests {
     use super::Counters;
 
     counters! {
-        /// Two counters.
+        /// A test struct of two counters.
         struct Pair {
             hits: "accesses", "Accesses that hit.";
             misses: "accesses", "Accesses that missed.";

@@ -1,7 +1,7 @@
-//! The interval series: a row of counters for each interval, kept compressed.
+//! The interval series: a compressed row of counters for each interval.
 //!
-//! Rows are appended during the run and can be read in order any number of times. A compressed row takes tens of bytes instead of kilobytes, so that a
-//! run may have millions. Blocks have a fixed number of rows, so that equal rows give equal series.
+//! Rows are appended during the run and can be read in order any number of times. A compressed row takes tens of bytes instead of
+//! kilobytes, so that a run may have millions of rows. Blocks have a fixed number of rows, so that equal rows give equal series.
 
 use std::sync::Arc;
 
@@ -12,31 +12,31 @@ use super::{Counted, CounterInfo};
 
 /// Rows of a compressed block.
 const BLOCK_ROWS: usize = 512;
-/// Level of zstd: higher levels take longer and gain little.
+/// Compression level of zstd; higher levels take longer and gain little.
 const LEVEL: i32 = 1;
-/// A column: the kind of component and the counter, summed over all of the kind.
+/// A column: a kind of component and a counter, which is summed over all components of the kind.
 pub type IntervalColumn = (&'static str, &'static CounterInfo);
 
-/// One row of the interval series: what was counted over the chip in one interval.
+/// A row of the interval series: the counts of the whole chip in one interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntervalRow {
     /// Core cycle at which the interval ended.
     pub cycle: u64,
-    /// The columns, the same in every row: kind of component, and the counter summed over all of the kind.
+    /// The columns, which are the same in every row: a kind of component, and a counter summed over all components of the kind.
     pub counters: Vec<(&'static str, Counted)>,
 }
 
-/// The interval series of a run; empty when none was requested.
+/// The interval series of a run; empty if none was requested.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IntervalSeries {
-    /// The columns of every row.
+    /// The columns of all rows.
     columns: Arc<[IntervalColumn]>,
     /// Compressed blocks of [`BLOCK_ROWS`] rows.
     blocks: Vec<Arc<[u8]>>,
     /// The encoded rows after the last block.
     open: Vec<u8>,
     rows: usize,
-    /// The cycle of the last row.
+    /// Core cycle of the last row.
     last: u64,
 }
 
@@ -44,7 +44,7 @@ impl IntervalSeries {
     /// Appends a row.
     ///
     /// # Panics
-    /// If the row and the first row differ in their columns.
+    /// If the row and the first row differ in their number of columns.
     pub fn push(&mut self, cycle: u64, counters: impl Iterator<Item = (&'static str, Counted)>) {
         let before = self.last;
         put(&mut self.open, cycle.wrapping_sub(before));
@@ -71,32 +71,32 @@ impl IntervalSeries {
         }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether there are no rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// The core cycle at which the last interval ended.
+    /// Returns the core cycle at which the last interval ended.
     pub fn last_cycle(&self) -> Option<u64> {
         (self.rows > 0).then_some(self.last)
     }
 
-    /// The columns of all rows; none without rows.
+    /// Returns the columns of all rows; empty without rows.
     pub fn columns(&self) -> &[IntervalColumn] {
         &self.columns
     }
 
-    /// Bytes of memory that the series takes.
+    /// Returns the bytes of memory that the series takes.
     pub fn bytes(&self) -> usize {
         self.blocks.iter().map(|block| block.len()).sum::<usize>() + self.open.len()
     }
 
-    /// All rows in order.
+    /// Returns all rows in order.
     pub fn iter(&self) -> impl Iterator<Item = IntervalRow> + use<'_> {
         let mut values = self.values();
         std::iter::from_fn(move || {
@@ -106,12 +106,12 @@ impl IntervalSeries {
         })
     }
 
-    /// All rows in order, without the names of counters.
+    /// Returns a reader of all rows in order, without the names of counters.
     pub fn values(&self) -> IntervalValues<'_> {
         IntervalValues { series: self, block: Vec::new(), at: 0, row: 0, cycle: 0, values: vec![0; self.columns.len()] }
     }
 
-    /// Loads a saved series that has these columns.
+    /// Loads a saved series with the given columns.
     ///
     /// # Errors
     /// If the saved rows are damaged or have another number of columns.
@@ -136,7 +136,7 @@ impl IntervalSeries {
     }
 }
 
-/// What [`IntervalSeries::read_with`] loads.
+/// Saves a series for [`IntervalSeries::read_with`].
 impl IntervalSeries {
     /// Saves the rows.
     pub fn save(&self, to: &mut Writer) {
@@ -160,7 +160,7 @@ impl FromIterator<IntervalRow> for IntervalSeries {
     }
 }
 
-/// Reads the rows of a series one after the other.
+/// Reads the rows of a series one after another.
 #[derive(Debug)]
 pub struct IntervalValues<'a> {
     series: &'a IntervalSeries,
@@ -173,7 +173,7 @@ pub struct IntervalValues<'a> {
 }
 
 impl IntervalValues<'_> {
-    /// The next row: the cycle at which it ended, and the values of the columns.
+    /// Returns the next row: the cycle at which its interval ended, and the values of the columns.
     pub fn next_row(&mut self) -> Option<(u64, &[u64])> {
         if self.row == self.series.rows {
             return None;
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_goes_on_where_it_was_saved_and_is_the_same_then() {
+    fn a_saved_series_continues_identically() {
         for saved in [0, 1, 512, 700] {
             let mut to = Writer::default();
             series(saved).save(&mut to);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_rows_are_an_error_and_no_panic() {
+    fn damaged_rows_are_an_error_without_a_panic() {
         let mut to = Writer::default();
         series(700).save(&mut to);
         let bytes = to.finish();

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 const EIGHTHS: u32 = 3;
 const BUCKETS: usize = 28 << EIGHTHS;
 
-/// How often each latency occurred. Recording costs a few operations and no allocation.
+/// Counts of read latencies. Recording takes a few operations and no allocation.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
 pub struct Latencies {
     buckets: Box<[u64]>,
@@ -18,7 +18,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Counts one latency.
+    /// Records a latency.
     #[inline]
     pub fn record(&mut self, cycles: u64) {
         self.buckets[bucket(cycles)] += 1;
@@ -31,7 +31,7 @@ impl Latencies {
         }
     }
 
-    /// The counts as a histogram, each at the middle of its bucket: within a sixteenth of the true value.
+    /// Returns the counts as a histogram, each count at the middle of its bucket, within a sixteenth of the true value.
     pub fn histogram(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new_with_max(1 << 32, 3).unwrap_or_else(|e| panic!("the bounds of the histogram are wrong: {e}"));
         for (i, count) in self.buckets.iter().enumerate().filter(|(_, count)| **count > 0) {

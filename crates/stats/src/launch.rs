@@ -1,6 +1,6 @@
-//! What a kernel is launched with.
+//! Resources of a kernel launch.
 
-/// What a CTA of a launch takes from an SM, and what keeps further ones out.
+/// The resources that a CTA of a launch takes from an SM, and the resource that limits its occupancy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
     /// Threads of a CTA.
@@ -9,6 +9,7 @@ pub struct Launch {
     pub registers: u32,
     /// Shared memory of a CTA, in bytes.
     pub shared_bytes: u32,
-    /// The resource of an SM that allows no further CTA: "registers", "shared memory", "threads", "warps" or "CTA slots"; empty where no CTA fits.
+    /// The resource of an SM that limits the number of CTAs: "registers", "shared memory", "threads", "warps" or "CTA slots"; empty if no
+    /// CTA fits.
     pub limited_by: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Counters of a kernel launch, encoded: a run may have tens of thousands of launches.
+//! Encoded counters of a kernel launch. The encoding is compact, since a run may have tens of thousands of launches.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{Counted, CounterInfo, numbers};
 
-/// Numbers in few bytes.
+/// A compactly encoded list of numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Values(Box<[u8]>);
 
 impl Values {
-    /// The numbers in their order, without zeros at the end.
+    /// Returns the numbers in their order, without zeros at the end.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         numbers::unpack(&self.0).map(Option::unwrap_or_default)
     }
 
-    /// The sum, number by number.
+    /// Returns the sums, number by number.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let (mut one, mut two) = (self.iter(), other.iter());
@@ -37,38 +37,38 @@ impl FromIterator<u64> for Values {
 /// Counters of a kernel launch with their values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LaunchCounters {
-    /// All launches of a run share them.
+    /// Descriptions of the counters, shared by all launches of a run.
     infos: Arc<[&'static CounterInfo]>,
     values: Values,
 }
 
 impl LaunchCounters {
-    /// Counters with their values.
+    /// Combines counters with their values.
     pub fn new(infos: &Arc<[&'static CounterInfo]>, values: Values) -> Self {
         Self { infos: Arc::clone(infos), values }
     }
 
-    /// All counters in their order.
+    /// Returns all counters in their order.
     pub fn iter(&self) -> impl Iterator<Item = Counted> {
         let values = self.values.iter().chain(std::iter::repeat(0));
         self.infos.iter().zip(values).map(|(info, value)| Counted { info, value })
     }
 
-    /// The same counters with other values.
+    /// Returns the same counters with values converted by `value`.
     #[must_use]
     pub fn map(&self, value: impl FnMut(u64) -> u64) -> Self {
         let values = self.iter().map(|counted| counted.value);
         Self { infos: Arc::clone(&self.infos), values: values.map(value).collect() }
     }
 
-    /// The sums with the same counters of another launch, by their order.
+    /// Returns the sums with the same counters of another launch, counter by counter.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let infos = if self.infos.is_empty() { &other.infos } else { &self.infos };
         Self { infos: Arc::clone(infos), values: self.values.plus(&other.values) }
     }
 
-    /// The value of a counter by its name.
+    /// Returns the value of the counter called `name`.
     pub fn get(&self, name: &str) -> Option<u64> {
         let place = self.infos.iter().position(|info| info.name == name)?;
         Some(self.values.iter().nth(place).unwrap_or(0))

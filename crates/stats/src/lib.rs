@@ -1,4 +1,4 @@
-//! Counters, interval series and the outcome of a run, as plain data. Nothing here divides or prints.
+//! Counters, interval series and the outcome of a run, as plain data. This package neither derives metrics nor prints.
 #![forbid(unsafe_code)]
 
 pub mod activity;
@@ -20,8 +20,8 @@ pub use latency::Latencies;
 pub use launch::Launch;
 pub use launch_counters::{LaunchCounters, Values};
 pub use outcome::{
-    Alone, ApplicationStats, ComponentStats, EndedBy, GpuStats, HostFacts, KernelStats, Outcome, RankFacts, SystemStats, TimelineEntry,
-    WorkerFacts,
+    ApplicationStats, ComponentStats, EndedBy, GpuStats, HostFacts, KernelStats, Outcome, RankFacts, StandaloneResult, SystemStats,
+    TimelineEntry, WorkerFacts,
 };
 pub use per_kernel::{PerKernel, Tally};
 pub use relaxed::{LATENESS_CLASSES, LateMessages, Relaxed};

@@ -1,9 +1,9 @@
-//! Numbers of few bytes where they are small.
+//! A variable-length encoding of numbers; small numbers take few bytes.
 
-/// Most bytes of an encoded number.
+/// Maximum number of bytes of an encoded number.
 pub(super) const MOST_NUMBER_BYTES: usize = 10;
 
-/// Encodes a number in bytes of seven bits.
+/// Appends a number in groups of seven bits per byte.
 pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -26,7 +26,7 @@ pub(super) fn take(bytes: &[u8], at: &mut usize) -> Option<u64> {
     None
 }
 
-/// Encodes numbers; behind a zero follows how many more zeros follow it. Zeros at the end are left out.
+/// Encodes numbers. After a zero comes the number of further zeros. Zeros at the end are omitted.
 pub(super) fn pack(numbers: impl IntoIterator<Item = u64>) -> Box<[u8]> {
     let (mut bytes, mut zeros) = (Vec::new(), 0_u64);
     for number in numbers {
@@ -44,7 +44,7 @@ pub(super) fn pack(numbers: impl IntoIterator<Item = u64>) -> Box<[u8]> {
     bytes.into()
 }
 
-/// Decodes what [`pack`] encoded, without the zeros at the end; `None` for bytes that it does not give.
+/// Decodes the bytes of [`pack`], without the zeros at the end; yields `None` for invalid bytes.
 pub(super) fn unpack(bytes: &[u8]) -> impl Iterator<Item = Option<u64>> {
     let (mut at, mut zeros) = (0, 0);
     std::iter::from_fn(move || {

@@ -1,10 +1,10 @@
-//! The results of a run: everything simulated, and separately what the host did.
+//! The results of a run: all simulated results, and separate statistics of the host.
 
 use warpshard_base::{AppId, KernelIndex, StreamId};
 
 use super::{Counted, CounterInfo, CounterVisitor, IntervalSeries, Latencies, LaunchCounters, Relaxed, Sampled};
 
-/// Why a run ended.
+/// The reason for the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndedBy {
     /// All kernels completed.
@@ -15,9 +15,9 @@ pub enum EndedBy {
     MaxInstructions,
     /// A controller ended the run.
     Controller,
-    /// The user interrupted it.
+    /// The user interrupted the run.
     Interrupted,
-    /// A sample of it was simulated: all numbers are estimates of the completed run.
+    /// A sample of the run was simulated: all numbers are estimates of the completed run.
     Sampled,
 }
 
@@ -26,13 +26,13 @@ pub enum EndedBy {
 pub struct ComponentStats {
     /// Kind of component.
     pub kind: &'static str,
-    /// Number among its kind.
+    /// Number of the component within its kind.
     pub id: u32,
-    /// Its counters.
+    /// Counters of the component.
     pub counters: Vec<Counted>,
 }
 
-/// Collects components with all their counters, in the order in which they are visited.
+/// Collects components with all their counters, in the order of the visit.
 impl CounterVisitor for Vec<ComponentStats> {
     fn component(&mut self, kind: &'static str, id: u32) {
         self.push(ComponentStats { kind, id, counters: Vec::new() });
@@ -44,112 +44,112 @@ impl CounterVisitor for Vec<ComponentStats> {
     }
 }
 
-/// An application among those that share the GPU.
+/// Statistics of one of the applications that share the GPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApplicationStats {
-    /// Its name.
+    /// Name of the application.
     pub name: String,
     /// Kernels of one execution.
     pub kernels: u32,
-    /// When its first kernel was launched, in core cycles.
+    /// Core cycle in which the application's first kernel was launched.
     pub launched: Option<u64>,
-    /// When its first execution ended, in core cycles.
+    /// Core cycle in which the application's first execution ended.
     pub ended: Option<u64>,
-    /// Executions that ended; more than one where it was started again.
+    /// Number of executions that ended; more than one if the application was restarted.
     pub executions: u32,
-    /// Warp instructions of its first execution, as far as it went.
+    /// Warp instructions of the first execution, or of its simulated part.
     pub warp_instructions: u64,
-    /// Thread instructions of its first execution, as far as it went.
+    /// Thread instructions of the first execution, or of its simulated part.
     pub thread_instructions: u64,
     /// Warp instructions of all later executions.
     pub later_warp_instructions: u64,
-    /// The same application with the GPU to itself, where that is known.
-    pub alone: Option<Alone>,
+    /// The result of the application running alone on the GPU, if known.
+    pub alone: Option<StandaloneResult>,
 }
 
-/// An application that has the GPU to itself.
+/// The result of an application that runs alone on the GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Alone {
-    /// Core cycles from its first launch to its end, or to the limit of cycles.
+pub struct StandaloneResult {
+    /// Core cycles from the first launch to the end of the application, or to the cycle limit.
     pub cycles: u64,
-    /// Warp instructions in these.
+    /// Warp instructions in these cycles.
     pub warp_instructions: u64,
 }
 
-/// One kernel launch.
+/// Statistics of a kernel launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelStats {
-    /// Which launch.
+    /// Index of the launch.
     pub index: KernelIndex,
-    /// The kernel's name.
+    /// Name of the kernel.
     pub name: String,
-    /// The number that the trace or model gives it.
+    /// Number of the launch in the trace or model.
     pub id: u64,
-    /// The application that launched it.
+    /// The application that launched the kernel.
     pub app: AppId,
-    /// Its stream.
+    /// Stream of the launch.
     pub stream: StreamId,
     /// CTAs of the grid.
     pub ctas: u32,
     /// CTAs that ended.
     pub ctas_done: u32,
-    /// CTAs of this kernel that fit an SM at once.
+    /// Maximum number of this kernel's CTAs that fit on an SM at the same time.
     pub ctas_per_sm: u32,
-    /// Core cycle of its launch (its predecessors having ended); `None` when it was not reached.
+    /// Core cycle of the launch, after its predecessors have ended; `None` if the run did not reach it.
     pub launched: Option<u64>,
     /// Core cycle in which its first CTA started.
     pub started: Option<u64>,
     /// Core cycle in which its last CTA ended.
     pub ended: Option<u64>,
-    /// The part of its launch latency in which no other kernel ran, in core cycles.
+    /// Core cycles of the launch latency in which no other kernel ran.
     pub launch_latency_cycles: u64,
     /// Counters that the SMs keep per kernel, summed over the SMs.
     pub counters: LaunchCounters,
 }
 
-/// What a controller decided or computed at a cut: one knob, one number, or a remark.
+/// A decision or a number of a controller at a cut: the setting of a knob, a number, or a remark.
 #[derive(Clone, Debug, PartialEq, warpshard_state::State)]
 pub struct TimelineEntry {
     /// Core cycle of the cut.
     pub cycle: u64,
-    /// Which controller.
+    /// Name of the controller.
     pub controller: String,
-    /// The SM that it is for; for the whole machine when `None`.
+    /// The SM to which the entry applies; `None` for the whole machine.
     pub sm: Option<u16>,
-    /// The knob, or the number's name; empty for a remark.
+    /// Name of the knob or number; empty for a remark.
     pub name: &'static str,
-    /// The value that the knob was set to, or the number.
+    /// New value of the knob, or the number.
     pub value: Option<f64>,
     /// The controller's reason; empty for a number.
     pub reason: String,
 }
 
-/// What is known of the GPUs and links of a system.
+/// Statistics of the GPUs and links of a system.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SystemStats {
-    /// The GPUs in their order.
+    /// Statistics of the GPUs, in their order.
     pub gpus: Vec<GpuStats>,
-    /// The names of the links, in the order of the components `link`: "gpu0 -> gpu1".
+    /// Names of the links, in the order of the components `link`: "gpu0 -> gpu1".
     pub links: Vec<String>,
     /// The GPU of each kernel launch.
     pub kernel_gpus: Vec<u8>,
 }
 
-/// What is known of one GPU of a system.
+/// Statistics of one GPU of a system.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GpuStats {
-    /// Kernel launches on it.
+    /// Number of kernel launches on the GPU.
     pub kernels: u32,
-    /// Core cycle in which the last of them ended.
+    /// Core cycle in which the last of these launches ended.
     pub ended: Option<u64>,
-    /// The counters of its components, as sums by kind.
+    /// Counters of the GPU's components, summed by kind.
     pub totals: Vec<(&'static str, Vec<Counted>)>,
 }
 
-/// Everything simulated. Contains nothing about the host, so that equal inputs give equal outcomes.
+/// All simulated results. They contain no host data, so that equal inputs give equal outcomes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Why the run ended.
+    /// The reason for the end of the run.
     pub ended_by: EndedBy,
     /// Core cycle at which the last kernel ended, or the cut at which the run was stopped.
     pub cycles: u64,
@@ -157,96 +157,96 @@ pub struct Outcome {
     pub counted_until: u64,
     /// Kernel launches in their order.
     pub kernels: Vec<KernelStats>,
-    /// The applications that shared the GPU; empty where there was one.
+    /// Statistics of the applications that shared the GPU; empty for a single application.
     pub applications: Vec<ApplicationStats>,
     /// Components in the order of the machine.
     pub components: Vec<ComponentStats>,
-    /// Read latencies of the DRAM channels in their order, in DRAM cycles from leaving the slice to the last data; empty for
-    /// channels without a command-level controller.
+    /// Read latencies of the DRAM channels in their order, in DRAM cycles from the time at which the request leaves the slice to the last
+    /// data; empty for channels without a command-level controller.
     pub dram_read_latencies: Vec<Latencies>,
-    /// The applications of the CPU cores that were on, core by core.
+    /// Applications of the active CPU cores, core by core.
     pub cpu_applications: Vec<String>,
-    /// Interval series; empty when none was requested.
+    /// Interval series; empty if none was requested.
     pub intervals: IntervalSeries,
     /// Decisions of controllers.
     pub timeline: Vec<TimelineEntry>,
-    /// What makes the results approximate; `None` for an exact run.
+    /// Deviations that make the results approximate; `None` for an exact run.
     pub relaxed: Option<Relaxed>,
-    /// What makes the results estimates; `None` for a run that was simulated whole.
+    /// Sampling data that make the results estimates; `None` for a run that was simulated completely.
     pub sampled: Option<Sampled>,
-    /// The GPUs and links of a system of several GPUs.
+    /// Statistics of the GPUs and links; `None` for a single GPU.
     pub system: Option<SystemStats>,
     /// Notes to the user, each with the number of times it applied.
     pub notes: Vec<(String, u64)>,
 }
 
-/// What one worker did on the host.
+/// Host statistics of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WorkerFacts {
-    /// Seconds of stepping.
+    /// Seconds spent stepping units.
     pub busy_seconds: f64,
-    /// Seconds of waiting at the barrier.
+    /// Seconds spent waiting at the barrier.
     pub wait_seconds: f64,
-    /// Waits that did not end while the worker was polling, so that it slept and had to be woken.
+    /// Number of waits in which the worker slept, after polling without success, and had to be woken.
     pub sleeps: u64,
-    /// Shards at the end of the run.
+    /// Number of shards at the end of the run.
     pub shards: u32,
-    /// Times that it stepped a unit of another worker in an epoch, having finished its own.
+    /// Number of stolen steps: after its own units the worker stepped a unit of another worker.
     pub taken: u64,
 }
 
-/// What it costs that several processes, ranks, simulate one machine.
+/// Statistics of the exchanges between the processes, or ranks, that simulate one machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RankFacts {
-    /// How many there are.
+    /// Number of ranks.
     pub count: u32,
-    /// Exchanges, one per epoch and one per cut at which counters are read.
+    /// Number of exchanges: one per epoch and one per cut at which counters are read.
     pub exchanges: u64,
-    /// Seconds of these, waiting for slower ranks included.
+    /// Seconds spent in exchanges, including the wait for slower ranks.
     pub seconds: f64,
     /// Bytes that this rank sent.
     pub bytes: u64,
 }
 
-/// What the host did. Differs from run to run.
+/// Host statistics of a run, which differ from run to run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostFacts {
     /// Seconds from the start of the process's work to the first epoch, without decoding.
     pub startup_seconds: f64,
-    /// Seconds of decoding before and during the run.
+    /// Seconds spent decoding before and during the run.
     pub decode_seconds: f64,
-    /// Seconds of simulating, without decoding.
+    /// Seconds spent simulating, without decoding.
     pub simulate_seconds: f64,
-    /// Worker threads.
+    /// Number of worker threads.
     pub threads: u32,
-    /// Workers that took part, on average over the time of simulating: fewer than there are where more did not make the run faster.
+    /// Mean number of active workers over the simulation time; less than `threads` if more workers did not make the run faster.
     pub mean_workers: f64,
-    /// How often their number changed.
+    /// Number of changes of the number of active workers.
     pub worker_changes: u64,
-    /// Epochs stepped.
+    /// Number of stepped epochs.
     pub epochs: u64,
-    /// Cuts made.
+    /// Number of cuts.
     pub cuts: u64,
-    /// How often shards moved to other workers, to balance their loads or because the number of active ones changed.
+    /// Number of times that shards moved to other workers, to balance their loads or after a change of the number of active workers.
     pub moves: u64,
-    /// Seconds of the coordinator between epochs, for which all workers wait.
+    /// Seconds spent in the coordinator between epochs, for which all workers wait.
     pub coordinator_seconds: f64,
-    /// Core cycles that a unit is stepped for in an epoch, at most.
+    /// Maximum of core cycles per step of a unit.
     pub epoch_cycles: u64,
-    /// Whether two halves of the machine took turns, one in each epoch.
+    /// True if two halves of the machine alternated by epoch.
     pub halves: bool,
     /// The machine's lookahead in core cycles.
     pub lookahead_cycles: u64,
-    /// The links of the loop that limits it.
+    /// The links of the loop that limits the lookahead.
     pub limiting_link: String,
-    /// Workers in their order.
+    /// Statistics of the workers, in their order.
     pub workers: Vec<WorkerFacts>,
-    /// Share of all stepping time spent in each network shard, with its name.
+    /// Name of each network shard and its share of the stepping time.
     pub network_share: Vec<(String, f64)>,
-    /// Messages exchanged.
+    /// Number of exchanged messages.
     pub messages: u64,
-    /// What it cost that several processes simulated the machine, where they did.
+    /// Statistics of the exchanges between ranks; `None` for a single process.
     pub ranks: Option<RankFacts>,
-    /// Peak resident memory of the process in bytes, where the host reports it.
+    /// Peak resident memory of the process in bytes, if the host reports it.
     pub peak_memory_bytes: Option<u64>,
 }

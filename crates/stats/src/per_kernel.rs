@@ -1,5 +1,4 @@
-//! A unit's counters by kernel launch. Launches for which the unit has counted nothing take no memory, and those that it has not counted for lately
-//! take some tens of bytes.
+//! A unit's counters by kernel launch. Launches without counts take no memory, and launches without recent counts take some tens of bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Index;
@@ -31,75 +30,75 @@ where
     }
 }
 
-/// The number of launches whose counters are kept uncompressed, more than a GPU runs at the same time.
+/// Maximum number of launches whose counters are kept uncompressed; a GPU runs fewer launches at the same time.
 const WARM: usize = 128;
 
-/// A unit's counters for each kernel launch; all zero until the unit counts something for the launch.
+/// A unit's counters for each kernel launch; all counters of a launch are zero until the unit counts something for it.
 #[derive(Clone, Debug)]
 pub struct PerKernel<T> {
-    /// Counters of at most [`WARM`] launches; before them an entry that stays zero.
+    /// Counters of at most [`WARM`] launches, preceded by an entry that stays zero.
     values: Vec<T>,
-    /// The launch for which something was counted last, mostly that of the next count, and the index of its counters.
+    /// The launch of the last count, and the index of its counters. The next count is mostly for the same launch.
     last: (u32, u16),
-    /// What is read when the launch changes.
+    /// Data that is read only when the launch changes.
     cold: Box<Cold<T>>,
 }
 
 #[derive(Clone, Debug)]
 struct Cold<T> {
     kernels: usize,
-    /// The launches whose counters are in [`PerKernel::values`], with their indices there.
+    /// Indices into [`PerKernel::values`], by launch.
     slots: FxHashMap<u32, u16>,
-    /// The launch of each entry of [`PerKernel::values`]; of the first none.
+    /// The launch of each entry of [`PerKernel::values`]; [`NONE`] for the first entry.
     owners: Vec<u32>,
-    /// The entry that the next launch reuses when all [`WARM`] entries are taken.
+    /// The entry that the next launch reuses when all [`WARM`] entries are in use.
     next: u16,
-    /// The counters of other launches, encoded.
+    /// Encoded counters of the other launches.
     packed: BTreeMap<u32, Box<[u8]>>,
-    /// Their sum.
+    /// Sum of the counters in `packed`.
     packed_sum: T,
 }
 
-/// No launch.
+/// Marks an entry without a launch.
 const NONE: u32 = u32::MAX;
 
 impl<T: Tally> PerKernel<T> {
-    /// Zero counters for `kernels` launches.
+    /// Creates zero counters for `kernels` launches.
     pub fn new(kernels: usize) -> Self {
         let (slots, packed) = (FxHashMap::default(), BTreeMap::new());
         let cold = Cold { kernels, slots, owners: vec![NONE], next: 1, packed, packed_sum: T::default() };
         Self { values: vec![T::default()], last: (NONE, 0), cold: Box::new(cold) }
     }
 
-    /// The number of launches.
+    /// Returns the number of launches.
     pub fn len(&self) -> usize {
         self.cold.kernels
     }
 
-    /// Whether there are no launches.
+    /// Returns true if there are no launches.
     pub fn is_empty(&self) -> bool {
         self.cold.kernels == 0
     }
 
-    /// The counters of a launch, to count something.
+    /// Returns the counters of a launch for counting.
     ///
     /// # Panics
     /// If there is no such launch.
     #[inline]
     pub fn at(&mut self, kernel: usize) -> &mut T {
         if kernel != self.last.0 as usize {
-            self.turn_to(kernel);
+            self.switch_to(kernel);
         }
         &mut self.values[usize::from(self.last.1)]
     }
 
-    /// The same; `None` if there is no such launch.
+    /// Returns the counters of a launch for counting; `None` if there is no such launch.
     #[inline]
     pub fn get_mut(&mut self, kernel: usize) -> Option<&mut T> {
         (kernel == self.last.0 as usize || kernel < self.cold.kernels).then(|| self.at(kernel))
     }
 
-    /// The counters of a launch.
+    /// Returns a copy of the counters of a launch.
     pub fn of(&self, kernel: usize) -> T {
         match self.cold.packed.get(&(kernel as u32)) {
             Some(bytes) => unpack(bytes).unwrap_or_default(),
@@ -107,17 +106,17 @@ impl<T: Tally> PerKernel<T> {
         }
     }
 
-    /// The counters of all launches, in their order.
+    /// Returns the counters of all launches, in their order.
     pub fn iter(&self) -> impl Iterator<Item = T> {
         (0..self.cold.kernels).map(|kernel| self.of(kernel))
     }
 
-    /// The launches for which something was counted, with their counters, in the order of launches.
+    /// Returns the launches with counts and their counters, in the order of launches.
     pub fn counted(&self) -> impl Iterator<Item = (usize, T)> {
         self.counted_in(0..self.cold.kernels)
     }
 
-    /// The same among some of the launches.
+    /// Returns the launches of `range` with counts and their counters, in the order of launches.
     pub fn counted_in(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = (usize, T)> {
         let mut warm: Vec<u32> = self.cold.owners[1..].iter().copied().filter(|kernel| range.contains(&(*kernel as usize))).collect();
         warm.sort_unstable();
@@ -131,22 +130,22 @@ impl<T: Tally> PerKernel<T> {
         kernels.map(|kernel| (kernel as usize, self.of(kernel as usize)))
     }
 
-    /// Counters whose sum is that of all launches.
+    /// Returns partial sums whose total is the sum over all launches.
     pub fn parts(&self) -> impl Iterator<Item = &T> {
         std::iter::once(&self.cold.packed_sum).chain(&self.values[1..])
     }
 
-    /// Something is counted for another launch than the last time.
+    /// Switches `last` to another launch.
     #[inline(never)]
-    fn turn_to(&mut self, kernel: usize) {
+    fn switch_to(&mut self, kernel: usize) {
         assert!(kernel < self.cold.kernels, "kernel {kernel} of {}", self.cold.kernels);
         let number = kernel as u32;
-        let slot = self.cold.slots.get(&number).copied().unwrap_or_else(|| self.warm(number));
+        let slot = self.cold.slots.get(&number).copied().unwrap_or_else(|| self.load_uncompressed(number));
         self.last = (number, slot);
     }
 
-    /// Puts the counters of a launch among those that are kept as they are.
-    fn warm(&mut self, kernel: u32) -> u16 {
+    /// Moves the counters of a launch to the uncompressed entries; returns the index of the entry.
+    fn load_uncompressed(&mut self, kernel: u32) -> u16 {
         let mut value = T::default();
         if let Some(mut known) = self.cold.packed.remove(&kernel).and_then(|bytes| unpack::<T>(&bytes)) {
             combine(&mut self.cold.packed_sum, &mut known, u64::wrapping_sub);
@@ -171,7 +170,7 @@ impl<T: Tally> PerKernel<T> {
     }
 }
 
-/// Replaces each count of `to` by `how` of itself and the corresponding count of `by`.
+/// Replaces each count of `to` by the result of `how` for it and the corresponding count of `by`.
 fn combine<T: Tally>(to: &mut T, by: &mut T, how: fn(u64, u64) -> u64) {
     let mut counts = list(by).into_iter();
     to.counts(&mut |count| *count = how(*count, counts.next().unwrap_or(0)));
@@ -183,7 +182,7 @@ fn list(value: &mut impl Tally) -> Vec<u64> {
     counts
 }
 
-/// Decodes counts; `None` if the bytes are of others.
+/// Decodes counts; `None` if the bytes do not fit the type.
 fn unpack<T: Tally>(bytes: &[u8]) -> Option<T> {
     let (mut value, mut numbers, mut damaged) = (T::default(), numbers::unpack(bytes), false);
     value.counts(&mut |count| match numbers.next() {
@@ -194,7 +193,7 @@ fn unpack<T: Tally>(bytes: &[u8]) -> Option<T> {
     (!damaged && numbers.next().is_none()).then_some(value)
 }
 
-/// Compares counters; those of a launch for which nothing was counted are zero.
+/// Compares counters; the counters of a launch without counts are zero.
 impl<T: Tally + PartialEq> PartialEq for PerKernel<T> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().eq(other.iter())
@@ -204,7 +203,7 @@ impl<T: Tally + PartialEq> PartialEq for PerKernel<T> {
 impl<T: Tally + Eq> Eq for PerKernel<T> {}
 
 /// # Panics
-/// If more launches have been counted for since than are kept as they are; [`PerKernel::of`] reads those of any.
+/// If the counters of the launch are encoded because later launches displaced them; [`PerKernel::of`] reads the counters of any launch.
 impl<T: Tally> Index<usize> for PerKernel<T> {
     type Output = T;
 
@@ -219,12 +218,12 @@ impl<T: Tally> Index<usize> for PerKernel<T> {
     }
 }
 
-/// Saves the launches for which something was counted, with their counters.
+/// Saves the launches with counts and their counters.
 impl<T: State + Tally> State for PerKernel<T> {
     fn save(&self, to: &mut Writer) {
         self.cold.kernels.save(to);
         to.length(self.cold.owners.len() - 1);
-        // In the order of their slots, so that the same ones are encoded later.
+        // The order of the slots determines the launches that are encoded later.
         for (kernel, value) in self.cold.owners.iter().zip(&self.values).skip(1) {
             kernel.save(to);
             value.save(to);
@@ -280,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn launches_without_counts_are_zero_and_take_nothing() {
+    fn launches_without_counts_are_zero_and_take_no_memory() {
         let mut counts = PerKernel::<u64>::new(60_000);
         *counts.at(59_999) += 3;
         *counts.at(7) += 2;
@@ -292,7 +291,7 @@ mod tests {
         assert_eq!(counts.get_mut(7), Some(&mut 4));
     }
 
-    /// Counts of launches in an order in which they are encoded, and counted for again.
+    /// Returns counters whose launches are repeatedly encoded and counted for again, and the expected values.
     fn many() -> (PerKernel<[u64; 4]>, Vec<[u64; 4]>) {
         let mut counts = PerKernel::<[u64; 4]>::new(1000);
         let mut plain = vec![[0; 4]; 1000];
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_of_many_launches_are_those_of_a_plain_table() {
+    fn counters_of_many_launches_equal_a_plain_table() {
         let (counts, plain) = many();
         assert!(counts.cold.packed.len() > 200, "too few are encoded to test anything");
         assert!(counts.iter().eq(plain.iter().copied()));
@@ -328,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn encoded_counts_are_decoded_and_damaged_ones_refused() {
+    fn encoded_counts_are_decoded_and_damaged_counts_rejected() {
         for counts in [[0; 5], [1, 0, 0, u64::MAX, 0], [0, 0, 0, 0, 300], [9; 5], [0, 1, 0, 1, 0]] {
             let bytes = numbers::pack(counts);
             assert_eq!(unpack::<[u64; 5]>(&bytes), Some(counts), "{bytes:?}");
@@ -340,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_is_loaded_and_what_is_of_others_is_refused() {
+    fn saved_counters_are_loaded_and_foreign_state_is_rejected() {
         let (mut counts, _) = many();
         let mut to = Writer::default();
         counts.save(&mut to);
@@ -357,7 +356,7 @@ mod tests {
             other[at] = 0xff;
             let _ = load(&other, 1000);
         }
-        // Both go on alike, down to the saved bytes.
+        // Both instances continue identically, including the saved bytes.
         for kernel in (0..1000).step_by(3) {
             counts.at(kernel)[1] += 1;
             loaded.at(kernel)[1] += 1;

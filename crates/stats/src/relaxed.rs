@@ -1,26 +1,26 @@
-//! How far a relaxed run deviated: how many messages came late, and by how much.
+//! The deviation of a relaxed run: the number of late messages and their lateness.
 //!
-//! In: the lateness of single messages. Out: number, sum, maximum and a histogram. Invariant: sums of parts do not
-//! depend on their order, so that the workers' shares add up to the same for every number of threads.
+//! Inputs: the lateness of single messages. Outputs: count, sum, maximum and a histogram. Invariant: sums of parts do not depend on their
+//! order, so that the workers' parts have the same total for every number of threads.
 
-/// Classes of lateness: class i holds 2^i to 2^(i+1) - 1 core cycles, the last one everything above, too.
+/// Number of classes of lateness: class i holds 2^i to 2^(i+1) - 1 core cycles; the last class also holds all larger values.
 pub const LATENESS_CLASSES: usize = 12;
 
-/// Messages that arrived after their time, which only a relaxed run allows. All times are core cycles, rounded up.
+/// Messages that arrived after their due time, which only a relaxed run allows. All times are core cycles, rounded up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard_state::State)]
 pub struct LateMessages {
-    /// How many.
+    /// Number of late messages.
     pub count: u64,
-    /// By how many cycles, in all.
+    /// Total lateness in core cycles.
     pub cycles: u64,
-    /// By how many cycles at most.
+    /// Maximum lateness in core cycles.
     pub worst: u64,
-    /// How many by class of lateness, see [`LATENESS_CLASSES`].
+    /// Number of late messages by class of lateness; see [`LATENESS_CLASSES`].
     pub classes: [u64; LATENESS_CLASSES],
 }
 
 impl LateMessages {
-    /// Counts a message that came `cycles` late, at least 1.
+    /// Counts a message that arrived `cycles` cycles late, at least 1.
     pub fn note(&mut self, cycles: u64) {
         debug_assert!(cycles > 0, "a message that arrived in time is not late");
         self.count += 1;
@@ -29,7 +29,7 @@ impl LateMessages {
         self.classes[(cycles.max(1).ilog2() as usize).min(LATENESS_CLASSES - 1)] += 1;
     }
 
-    /// Adds those of another worker.
+    /// Adds the late messages of another worker.
     pub fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.cycles += other.cycles;
@@ -38,26 +38,26 @@ impl LateMessages {
     }
 }
 
-/// What makes a run's results approximate.
+/// The deviations that make a run's results approximate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relaxed {
     /// Core cycles of an epoch.
     pub epoch_cycles: u64,
-    /// Core cycles up to which epochs would have been exact.
+    /// Maximum epoch length, in core cycles, of an exact run.
     pub lookahead_cycles: u64,
-    /// Messages sent in all.
+    /// Total number of sent messages.
     pub messages: u64,
-    /// Those that came late.
+    /// Messages that arrived late.
     pub late: LateMessages,
 }
 
 impl Relaxed {
-    /// Share of the messages that came late; `None` without messages.
+    /// Returns the share of late messages; `None` without messages.
     pub fn late_share(&self) -> Option<f64> {
         (self.messages > 0).then(|| self.late.count as f64 / self.messages as f64)
     }
 
-    /// Mean lateness of the late messages in core cycles; `None` when all came in time.
+    /// Returns the mean lateness of the late messages in core cycles; `None` if no message was late.
     pub fn mean_lateness(&self) -> Option<f64> {
         (self.late.count > 0).then(|| self.late.cycles as f64 / self.late.count as f64)
     }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_add_up_to_the_whole_in_any_division() {
+    fn sums_of_parts_do_not_depend_on_the_division() {
         let lateness = [1, 2, 3, 4, 40, 5000, 1 << 40];
         let sum = |chunks: usize| {
             let mut all = LateMessages::default();

@@ -1,36 +1,36 @@
-//! How the numbers of a sampled run came about: what was simulated of it, and how far estimates may be off.
+//! The sampling data of a run: the simulated parts and the errors of the estimates.
 
-/// A number that was estimated, with its interval.
+/// An estimated number with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Its name.
+    /// Name of the estimated number.
     pub name: &'static str,
-    /// The estimate.
+    /// The estimated value.
     pub value: f64,
     /// Half the width of the interval that contains the true number with the confidence of the run.
     pub half_width: f64,
 }
 
 impl Estimate {
-    /// Half the width of the interval relative to the estimate; `None` of 0.
+    /// Returns half the width of the interval relative to the estimate; `None` if the estimate is 0.
     pub fn relative(&self) -> Option<f64> {
         (self.value != 0.0).then(|| self.half_width / self.value.abs())
     }
 }
 
-/// Where the row of a kernel launch comes from.
+/// The source of the results of a kernel launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// It was simulated to its end.
+    /// The launch was simulated to its end.
     Simulated,
-    /// Parts of it were simulated, and the rest follows from them.
+    /// Parts of the launch were simulated; the rest is extrapolated.
     InParts,
-    /// It was not simulated: the row is what launches like it came to.
+    /// The launch was not simulated: its results are estimated from similar launches.
     Estimated,
 }
 
 impl Basis {
-    /// Its name in results.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Simulated => "simulated",
@@ -40,63 +40,63 @@ impl Basis {
     }
 }
 
-/// Launches of about the same work, of the same code.
+/// Launches of the same code with about the same work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampledStratum {
-    /// The kernel's name.
+    /// Name of the kernel.
     pub kernel: String,
-    /// Launches.
+    /// Number of launches in the stratum.
     pub launches: u32,
-    /// Of these, simulated and measured.
+    /// Number of launches that were simulated and measured.
     pub measured: u32,
-    /// Warp instructions of all its launches.
+    /// Warp instructions of all launches of the stratum.
     pub warp_instructions: u64,
-    /// Core cycles of all its launches from the start of the first CTA to the end of the last, estimated.
+    /// Estimated core cycles of all launches of the stratum, each from the start of the first CTA to the end of the last.
     pub cycles: f64,
-    /// Standard deviation of a launch about its expected cycles.
+    /// Standard deviation of a launch from its expected cycles.
     pub deviation: f64,
 }
 
-/// What makes a run's results estimates.
+/// The sampling data that make a run's results estimates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampled {
-    /// The share of runs whose intervals contain the truth.
+    /// Confidence level: the share of runs whose intervals contain the true value.
     pub confidence: f64,
-    /// Half the width of the interval of the cycles without launch latency that was aimed at, relative to them.
+    /// Target half-width of the interval of the cycles without launch latency, relative to these cycles.
     pub wanted: f64,
-    /// Seed of the random choice.
+    /// Seed of the random choice of launches.
     pub seed: u64,
-    /// Launches of the workload.
+    /// Number of launches of the workload.
     pub launches: u32,
-    /// Launches that were measured.
+    /// Number of launches that were measured.
     pub measured: u32,
-    /// Of these, launches of which only parts were simulated.
+    /// Number of measured launches of which only parts were simulated.
     pub in_parts: u32,
-    /// Launches that were simulated to warm the LLC for others, and not measured.
+    /// Number of launches that were simulated only to warm the LLC for other launches, without measurement.
     pub warmed: u32,
-    /// Rounds of simulation.
+    /// Number of simulation rounds.
     pub rounds: u32,
     /// Warp instructions of the workload.
     pub warp_instructions: u64,
-    /// Warp instructions that were simulated, for warming, too.
+    /// Warp instructions that were simulated, including instructions for warming.
     pub simulated_warp_instructions: u64,
-    /// By how much launches whose predecessor was not simulated took longer than others, relative to these.
+    /// Relative additional time of launches whose predecessor was not simulated, compared with other launches.
     pub warming: f64,
-    /// The main numbers with their intervals.
+    /// The main results with their confidence intervals.
     pub estimates: Vec<Estimate>,
     /// The strata of launches.
     pub strata: Vec<SampledStratum>,
-    /// Where each row of kernel launches comes from.
+    /// The source of the results of each kernel launch.
     pub kernels: Vec<Basis>,
 }
 
 impl Sampled {
-    /// Share of the warp instructions that was simulated.
+    /// Returns the share of the warp instructions that was simulated.
     pub fn fraction(&self) -> f64 {
         self.simulated_warp_instructions as f64 / self.warp_instructions.max(1) as f64
     }
 
-    /// The estimate of a name.
+    /// Returns the estimate called `name`.
     pub fn estimate(&self, name: &str) -> Option<&Estimate> {
         self.estimates.iter().find(|estimate| estimate.name == name)
     }

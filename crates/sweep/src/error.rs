@@ -9,41 +9,41 @@ use warpshard_run::Exit;
 
 use super::plan::PlanError;
 
-/// A sweep cannot begin or continue. The text is a message for the user.
+/// Reasons for which a sweep cannot begin or continue. The text is a message for the user.
 #[derive(Debug, Error)]
 pub enum SweepError {
-    /// The plan is wrong.
+    /// The plan file is invalid.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Runs of the plan are wrong, so that none was simulated.
+    /// Runs of the plan are invalid, so that no run was simulated.
     #[error("{message}")]
     Runs {
-        /// The first of them, each with what is wrong.
+        /// Messages of the first invalid runs.
         message: String,
-        /// How the program ends for the first one.
+        /// Exit code of the first invalid run.
         exit: Exit,
     },
     /// Results cannot be stored.
     #[error(transparent)]
     Store(#[from] FolderError),
-    /// A file beside the results cannot be written.
+    /// A file next to the results cannot be written.
     #[error("cannot write {file}: {source}")]
     File {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// Why.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The picture cannot be drawn; the table was written.
     #[error("{0}; sweep.csv was written")]
     Picture(#[from] PictureError),
-    /// This build has no Parquet.
+    /// This build does not support Parquet.
     #[error("--parquet: {0}")]
     Parquet(#[from] NoParquet),
 }
 
 impl SweepError {
-    /// How the program ends for it.
+    /// Returns the exit code of the program for this error.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Plan(_) => Exit::Config,

@@ -1,4 +1,4 @@
-//! Simulates the runs of a sweep: several at a time in this process, each stored when it has ended.
+//! Simulation of the runs of a sweep: several at the same time in this process, each stored when it has ended.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -19,33 +19,33 @@ use super::prepare::Prepared;
 use super::store::{Staging, Store};
 use super::watch::Watch;
 
-/// Time after which a run that memory had no room for is tried again.
-const LOOK: Duration = Duration::from_millis(100);
+/// Time between two checks for enough memory to begin the next run.
+const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// Failed runs whose messages are shown while the sweep goes on; the table has all.
-const SHOWN: usize = 5;
+/// Maximum number of failed runs whose messages are shown during the sweep; the table has all messages.
+const MAX_SHOWN: usize = 5;
 
-/// What runs may take together.
+/// Limits of all concurrent runs together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// Runs at a time; as many as cores if `None`.
+    /// Maximum number of concurrent runs; `None` means one per core.
     pub jobs: Option<usize>,
-    /// Memory; what is free if `None`.
+    /// Memory limit; `None` means the free memory.
     pub memory: Option<Bytes>,
 }
 
-/// What became of the runs.
+/// Numbers of runs by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
     /// Runs that were simulated.
     pub simulated: usize,
-    /// Runs that were there.
+    /// Runs whose results already existed.
     pub earlier: usize,
     /// Runs that failed.
     pub failed: usize,
-    /// Runs that were not begun, or were interrupted.
+    /// Runs that were not started, or were interrupted.
     pub left: usize,
-    /// Whether the user ended the sweep.
+    /// True if the user interrupted the sweep.
     pub interrupted: bool,
 }
 
@@ -62,15 +62,15 @@ impl fmt::Display for Done {
     }
 }
 
-/// What the workers share.
+/// State that the workers share.
 struct Shared<'a> {
     next: usize,
     active: usize,
     done: Done,
     gate: Gate,
     watch: Box<dyn Watch + 'a>,
-    /// Why results cannot be stored, which ends the sweep.
-    broken: Option<FolderError>,
+    /// Error of storing results, which ends the sweep.
+    store_error: Option<FolderError>,
 }
 
 struct Sweep<'a> {
@@ -83,10 +83,10 @@ struct Sweep<'a> {
     changed: Condvar,
 }
 
-/// Simulates the runs that the store does not have.
+/// Simulates the runs whose results are not in the store.
 ///
 /// # Errors
-/// When results cannot be stored.
+/// Fails if results cannot be stored.
 pub(super) fn execute<'a>(
     catalogue: &'a Catalogue,
     wanted: &[&'a Prepared],
@@ -107,9 +107,9 @@ pub(super) fn execute<'a>(
         done: Done { earlier: different - runs.len(), ..Done::default() },
         gate: Gate::new(limits.memory),
         watch,
-        broken: None,
+        store_error: None,
     };
-    // A few long runs get several threads each: results do not depend on it.
+    // If there are fewer runs than cores, each run gets several threads, which do not affect its results.
     let threads = (cores / jobs.max(1)).max(1);
     let sweep = Sweep {
         catalogue,
@@ -121,11 +121,11 @@ pub(super) fn execute<'a>(
         changed: Condvar::new(),
     };
     std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(|| sweep.work()))));
-    let Shared { mut done, broken, mut watch, .. } = sweep.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Shared { mut done, store_error, mut watch, .. } = sweep.shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     watch.end();
     done.left = sweep.runs.len() - done.simulated - done.failed;
-    done.interrupted = sweep.stop.requested() && broken.is_none();
-    broken.map_or(Ok(done), |error| Err(error.into()))
+    done.interrupted = sweep.stop.requested() && store_error.is_none();
+    store_error.map_or(Ok(done), |error| Err(error.into()))
 }
 
 impl<'a> Sweep<'a> {
@@ -135,32 +135,32 @@ impl<'a> Sweep<'a> {
 
     fn work(&self) {
         while let Some(run) = self.next() {
-            // A bug in one run does not end the others; its message is on standard error already.
+            // A panic in one run does not end the other runs; the panic hook has printed its message.
             let ended = catch_unwind(AssertUnwindSafe(|| self.one(run)));
             let panicked = |_| Err(Failed { exit: Exit::Internal, message: "a panic, whose message was on standard error".to_owned() });
             self.store(run, ended.unwrap_or_else(panicked));
         }
     }
 
-    /// The next run, when there is room for it.
+    /// Waits until memory allows another run and returns the next one.
     fn next(&self) -> Option<&Prepared> {
         let mut shared = self.lock();
         loop {
-            if self.stop.requested() || shared.broken.is_some() || shared.next == self.runs.len() {
+            if self.stop.requested() || shared.store_error.is_some() || shared.next == self.runs.len() {
                 return None;
             }
             let active = shared.active;
-            if shared.gate.admits(active) {
+            if shared.gate.can_start(active) {
                 break;
             }
-            shared = self.changed.wait_timeout(shared, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+            shared = self.changed.wait_timeout(shared, RETRY_PERIOD).unwrap_or_else(PoisonError::into_inner).0;
         }
         shared.next += 1;
         shared.active += 1;
         Some(self.runs[shared.next - 1])
     }
 
-    /// The files of a run; `None` when it was interrupted.
+    /// Simulates a run and returns its files; `None` if it was interrupted.
     fn one(&self, run: &Prepared) -> Result<Option<Vec<ResultFile>>, Failed> {
         let threads = NonZeroU32::new(self.threads as u32);
         let request = Request { threads, ..run.run.request.clone() };
@@ -182,13 +182,18 @@ impl<'a> Sweep<'a> {
             Ok(None) => {}
             Err(failure) => {
                 shared.done.failed += 1;
-                if shared.done.failed <= SHOWN {
-                    shared.watch.say(&format!("run {} failed: {}\n{}", run.run.number, run.run.line(), failure.message.trim_end()));
+                if shared.done.failed <= MAX_SHOWN {
+                    shared.watch.report_failure(&format!(
+                        "run {} failed: {}\n{}",
+                        run.run.number,
+                        run.run.line(),
+                        failure.message.trim_end()
+                    ));
                 }
             }
         }
         if let Err(error) = stored {
-            shared.broken.get_or_insert(error);
+            shared.store_error.get_or_insert(error);
         }
         let (done, active) = (shared.done, shared.active);
         shared.watch.show(done.simulated + done.failed, done.failed, active);

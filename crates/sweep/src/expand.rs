@@ -1,30 +1,30 @@
-//! From a plan to its runs, one after the other.
+//! Expansion of a plan into its runs.
 
 use warpshard_run::{Cpu, Request, Source};
 
 use super::plan::{Plan, Policies, Workload};
 
-/// One run of a plan.
+/// A run of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Its number, from 1.
+    /// Number of the run, from 1.
     pub number: usize,
-    /// The machine.
+    /// Name of the machine.
     pub machine: String,
-    /// The workload.
+    /// Workload of the run.
     pub workload: Workload,
-    /// The policies.
+    /// Policies of the run.
     pub policies: Vec<String>,
-    /// The seed.
+    /// Random seed of the run.
     pub seed: u64,
-    /// The keys that differ between runs of the plan, with their values in this one.
+    /// The keys that differ between runs of the plan, with their values in this run.
     pub changes: Vec<(String, String)>,
-    /// What the run is asked for.
+    /// The request of the run.
     pub request: Request,
 }
 
 impl Run {
-    /// What the run is asked for in one line, for people: the options of `warpshard run`.
+    /// Describes the run for readers in one line, with the options of `warpshard run`.
     pub fn line(&self) -> String {
         let request = &self.request;
         let mut options = vec![format!("--machine={}", request.machine)];
@@ -53,11 +53,11 @@ impl Run {
     }
 }
 
-/// A point of the changes: keys with values.
+/// A combination of changes: keys with values.
 type Point = Vec<(String, String)>;
 
 impl Plan {
-    /// The runs, in the order machine, workload, policies, points, zips, grid, seed: the last of them changes from each run to the next.
+    /// Returns the runs in the order machine, workload, policies, points, zips, grid, seed: the seed varies fastest.
     pub fn runs(&self) -> Vec<Run> {
         let changes = self.changes();
         let mut runs = Vec::new();
@@ -75,7 +75,7 @@ impl Plan {
         runs
     }
 
-    /// The keys that the runs differ in, each once.
+    /// Returns the keys that differ between runs, without duplicates.
     pub fn keys(&self) -> Vec<String> {
         let mut keys: Vec<String> = Vec::new();
         for (key, _) in self.changes().into_iter().flatten().chain(self.workloads.iter().flat_map(parameters)) {
@@ -86,7 +86,7 @@ impl Plan {
         keys
     }
 
-    /// Every point of the changes.
+    /// Returns all combinations of the changes.
     fn changes(&self) -> Vec<Point> {
         let mut points: Vec<Point> = vec![Vec::new()];
         if !self.points.is_empty() {
@@ -131,12 +131,12 @@ impl Plan {
     }
 }
 
-/// The parameters of a workload as keys of `--set`.
+/// Returns the parameters of a workload as keys of `--set`.
 fn parameters(workload: &Workload) -> impl Iterator<Item = (String, String)> {
     workload.set.iter().map(|(key, value)| (format!("workload.{key}"), value.clone()))
 }
 
-/// Every pair of a point and a step, joined.
+/// Returns the Cartesian product of points and steps.
 fn product(points: &[Point], steps: &[Point]) -> Vec<Point> {
     points.iter().flat_map(|point| steps.iter().map(|step| [point.as_slice(), step].concat())).collect()
 }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn every_combination_is_a_run_and_the_seed_changes_first() {
+    fn every_combination_is_a_run_and_the_seed_varies_fastest() {
         let plan = plan(
             "machines = [\"tiny\", \"v100\"]\nworkloads = [\"stream\", { model = \"vecadd\", set = { n = 64 } }]\npolicies = [\"\", [\"a\", \"b:c=1\"]]\nseeds = [1, 2]\n\
              [set]\nmem.dram.scheduler = \"fcfs\"\n[grid]\ngpu.sms = [1, 2]\n\"gpu.sm.order\" = [\"gto\", \"lrr\"]\n\
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn points_are_taken_one_by_one_with_the_keys_that_they_have() {
+    fn each_point_is_a_run_with_its_keys() {
         let plan = plan("workloads = [\"a\"]\n[[points]]\ngpu.sms = 1\n[[points]]\ngpu.sms = 2\ngpu.sm.order = \"lrr\"\n");
         let changes: Vec<_> = plan.runs().into_iter().map(|run| run.changes.len()).collect();
         assert_eq!(changes, [1, 2]);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn applications_and_cpu_cores_are_workloads_as_run_takes_them() {
+    fn applications_and_cpu_cores_are_workloads_as_in_run() {
         let runs = plan(
             "workloads = [{ apps = [\"a.toml\", \"stream,priority=1\"], once = true }, { model = \"sgemm\", cpu = \"mcf,lbm\" }]\n\
              [run]\ncpu_warm = 0\ncpu_measure = 5\n",
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_plan_is_said_with_its_place() {
+    fn plan_errors_name_their_location() {
         for (text, expected) in [
             ("", "missing field `workloads`"),
             ("workloads = []", "`workloads` is an empty list"),

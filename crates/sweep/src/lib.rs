@@ -1,8 +1,8 @@
 //! Sweeps: many runs from one plan.
 //!
-//! Input: a plan file ([`Plan`]). It expands to [`Run`]s, each of which is a request of a run. [`Planned`] checks all of them, simulates several at a
-//! time in this process and stores results by content in a [`Store`], so that a sweep that was killed goes on where it was; they are collected
-//! into one [`Table`]. [`submit`] gives slices of a plan to batch systems.
+//! A plan file ([`Plan`]) expands to [`Run`]s, each of which is a request of a run. [`Planned`] checks all runs, simulates several at the
+//! same time in this process and stores results by content in a [`Store`], so that a sweep that was killed can continue; the results are
+//! collected in one [`Table`]. [`submit`] submits slices of a plan to batch systems.
 #![forbid(unsafe_code)]
 
 mod error;

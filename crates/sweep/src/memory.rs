@@ -1,23 +1,23 @@
-//! How many runs the memory has room for.
+//! Admission of concurrent runs by memory.
 //!
-//! What a run takes is not known before it runs. So a run begins beside others only when there is room for one more of the size that
-//! runs have had so far: the resident memory of the process beyond what it had at the beginning, divided by the active runs.
+//! The memory of a run is not known before it has run. So a further run begins only if the free memory suffices for a run of the largest
+//! size so far: the resident memory of the process beyond its initial amount, divided by the number of active runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Share of the free memory that is left free.
-const RESERVE: u64 = 16;
+/// Divisor of the free memory that gives the unused reserve.
+const RESERVE_DIVISOR: u64 = 16;
 
-/// A size in bytes.
+/// A memory size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
 impl FromStr for Bytes {
     type Err = BytesError;
 
-    /// "8GiB", "512 MiB", "2GB".
+    /// Parses "8GiB", "512 MiB", "2GB".
     fn from_str(text: &str) -> Result<Self, BytesError> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let scale: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
@@ -35,28 +35,28 @@ impl FromStr for Bytes {
     }
 }
 
-/// The text of a size is not understood.
+/// The error for a text that is not a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a size such as 8GiB, 512MiB or 2GB")]
 pub struct BytesError;
 
-/// Decides whether one more run may begin.
+/// Admission control for further runs.
 #[derive(Debug)]
 pub(super) struct Gate {
     limit: Option<Bytes>,
     at_start: u64,
-    /// The most that a run has taken so far.
+    /// Largest memory of a run so far, in bytes.
     largest: u64,
 }
 
 impl Gate {
-    /// For runs that begin from now on, which may take `limit` together.
+    /// Creates an admission control for runs that begin from this time on, with the common memory `limit`.
     pub(super) fn new(limit: Option<Bytes>) -> Self {
         Self { limit, at_start: resident().unwrap_or(0), largest: 0 }
     }
 
-    /// Whether a run may begin beside `active` others. One may always run.
-    pub(super) fn admits(&mut self, active: usize) -> bool {
+    /// Returns true if a run may begin while `active` runs are in progress. The first run is always admitted.
+    pub(super) fn can_start(&mut self, active: usize) -> bool {
         let (Some(resident), Some(free)) = (resident(), available()) else { return true };
         self.judge(active as u64, resident, free)
     }
@@ -67,31 +67,31 @@ impl Gate {
         }
         let taken = resident.saturating_sub(self.at_start);
         self.largest = self.largest.max(taken / active);
-        let room = self.limit.map_or_else(|| taken + free - free / RESERVE, |limit| limit.0);
+        let room = self.limit.map_or_else(|| taken + free - free / RESERVE_DIVISOR, |limit| limit.0);
         (active + 1).saturating_mul(self.largest) <= room
     }
 }
 
-/// A value in kB of a file with lines such as "VmRSS:  123 kB".
+/// Returns a value in kB from a file with lines such as "VmRSS:  123 kB".
 fn kilobytes(file: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// Resident memory of this process, where the host reports it.
+/// Returns the resident memory of this process, if the host reports it.
 fn resident() -> Option<u64> {
     kilobytes("/proc/self/status", "VmRSS")
 }
 
-/// Memory that this process can still take: of the host, and of its control groups.
+/// Returns the memory that this process can still allocate, limited by the host and by its control groups.
 fn available() -> Option<u64> {
     let host = kilobytes("/proc/meminfo", "MemAvailable")?;
-    Some(group_rooms().into_iter().fold(host, u64::min))
+    Some(group_free_bytes().into_iter().fold(host, u64::min))
 }
 
-/// What the limits of this process's control groups (version 2) leave.
-fn group_rooms() -> Vec<u64> {
+/// Returns the unused memory of each control group (version 2) of this process.
+fn group_free_bytes() -> Vec<u64> {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let Some(path) = own.lines().find_map(|line| line.strip_prefix("0::/")) else { return Vec::new() };
     let root = Path::new("/sys/fs/cgroup");
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_begin_while_there_is_room_for_one_more_of_their_size() {
+    fn runs_start_while_memory_fits_the_largest_run() {
         let mut gate = Gate { limit: None, at_start: 100, largest: 0 };
         assert!(gate.judge(0, 100_000, 0), "one may always run");
         assert!(gate.judge(1, 1100, 16_000), "a run of 1000 beside one of 1000");
@@ -119,7 +119,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_host_says_what_there_is() {
+    fn the_host_reports_its_memory() {
         assert!(resident().unwrap() > 1 << 20 && available().unwrap() > 1 << 20);
     }
 

@@ -1,7 +1,7 @@
-//! The picture of a sweep: lines over a value, a heat map over two, or bars where no value is a number.
+//! The picture of a sweep: lines over a numeric key, a heat map over two numeric keys, or bars if no key is numeric.
 //!
-//! Input: the table of a sweep and the keys that its runs differ in. Output: a picture of the cycles of the runs, or of their rates where runs end
-//! before their work does.
+//! The picture is drawn from the table of a sweep and the keys that differ between its runs. It shows the cycles of the runs, or their IPC
+//! if runs end before their work is complete.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,20 @@ use warpshard_report::heat::{Heat, Panel};
 use warpshard_report::picture::{Picture, PictureError};
 use warpshard_report::plot::{Form, Plot, Series};
 
-/// Lines that can be told apart.
-const LINES: usize = 14;
-/// Bars of a group that can be told apart.
-const BARS: usize = 4;
-/// Panels of a heat map.
-const PANELS: usize = 8;
-/// Rows and columns of a heat map.
-const TILES: usize = 32;
+/// Maximum number of distinguishable lines.
+const MAX_LINES: usize = 14;
+/// Maximum number of distinguishable bars in a group.
+const MAX_BARS: usize = 4;
+/// Maximum number of panels of a heat map.
+const MAX_PANELS: usize = 8;
+/// Maximum number of rows and columns of a heat map.
+const MAX_TILES: usize = 32;
 
-/// The picture as an SVG document; none where all runs are alike, nothing was measured, or there are more lines, bars or tiles than can be told apart.
+/// Returns the picture as an SVG document; `None` if no key varies, nothing was measured, or there are too many lines, bars or tiles to
+/// distinguish.
 ///
 /// # Errors
-/// When a number cannot be drawn.
+/// Fails if a number cannot be drawn.
 pub(super) fn draw(frame: &Frame, keys: &[String]) -> Result<Option<String>, PictureError> {
     let Some(measured) = Measured::of(frame) else { return Ok(None) };
     let varied = Varied::of(frame, keys);
@@ -32,22 +33,22 @@ pub(super) fn draw(frame: &Frame, keys: &[String]) -> Result<Option<String>, Pic
         [x] => lines(&varied, x, &measured).map(|plot| plot.svg()),
         [x, y, ..] => heat(&varied, x, y, &measured).map(|heat| heat.svg()),
     };
-    Ok(drawn.transpose()?.map(|svg| fitting(&svg)))
+    Ok(drawn.transpose()?.map(|svg| scale_to_window(&svg)))
 }
 
-/// The same document, which a browser shows whole where its window is narrower than the picture.
-fn fitting(svg: &str) -> String {
+/// Makes the document scale down to fit a narrow browser window.
+fn scale_to_window(svg: &str) -> String {
     svg.replacen("<svg ", "<svg style=\"max-width:100%;height:auto\" ", 1)
 }
 
-/// A number for each run.
+/// A measured number of each run.
 struct Measured {
     name: &'static str,
     of: Vec<Option<f64>>,
 }
 
 impl Measured {
-    /// Cycles, where all runs that ended completed their work; else instructions per cycle.
+    /// Returns the cycles if all finished runs completed their work, otherwise the instructions per cycle.
     fn of(frame: &Frame) -> Option<Self> {
         let ended = column(frame, "ended_by")?;
         let completed = frame.rows().iter().filter_map(|row| row[ended].as_text()).all(|word| word == "completed");
@@ -58,11 +59,11 @@ impl Measured {
     }
 }
 
-/// What the runs differ in: columns with at least two values.
+/// Keys that vary between runs: columns with at least two values.
 struct Varied {
-    /// Keys whose values are numbers, the one with the most values first.
+    /// Numeric keys, in descending order of their number of values.
     numbers: Vec<Axis>,
-    /// Everything else.
+    /// All other keys.
     others: Vec<Axis>,
 }
 
@@ -73,7 +74,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// The different values in the order of the runs, or in ascending order if they are numbers.
+    /// Returns the distinct values in the order of the runs, or in ascending order if they are numbers.
     fn values(&self) -> Vec<&str> {
         let mut seen = BTreeSet::new();
         let mut values: Vec<&str> = self.of.iter().map(String::as_str).filter(|value| seen.insert(*value)).collect();
@@ -102,7 +103,7 @@ impl Varied {
         Self { numbers, others: plan.chain(texts).collect() }
     }
 
-    /// The values of all axes but those for which `shown` says so, joined, for each run, and the different ones in the order of the runs.
+    /// Returns the joined values of all axes that are not in `shown` for each run, and the distinct joined values in the order of the runs.
     fn rest(&self, shown: &[&Axis]) -> (Vec<String>, Vec<String>) {
         let rest = |axis: &&Axis| !shown.iter().any(|one| std::ptr::eq(*one, *axis));
         let axes: Vec<&Axis> = self.others.iter().chain(&self.numbers).filter(rest).collect();
@@ -110,7 +111,7 @@ impl Varied {
         let of = |run: usize| {
             let part = |axis: &&Axis| {
                 let value = if axis.of[run].is_empty() { "none" } else { &axis.of[run] };
-                // A number alone does not say of what it is.
+                // A number needs the name of its axis.
                 if axis.is_number() { format!("{} {value}", axis.name) } else { value.to_owned() }
             };
             axes.iter().map(part).collect::<Vec<_>>().join(", ")
@@ -132,7 +133,7 @@ fn lines(varied: &Varied, x: &Axis, measured: &Measured) -> Option<Plot> {
     };
     let series: Vec<Series> = different.iter().map(|name| Series { name: name.clone(), points: points(name) }).collect();
     let title = format!("{} over {}", measured.name, x.name);
-    (different.len() <= LINES).then(|| Plot { title, x: x.name.clone(), y: measured.name.into(), form: Form::Lines, series })
+    (different.len() <= MAX_LINES).then(|| Plot { title, x: x.name.clone(), y: measured.name.into(), form: Form::Lines, series })
 }
 
 fn heat(varied: &Varied, x: &Axis, y: &Axis, measured: &Measured) -> Option<Heat> {
@@ -145,14 +146,14 @@ fn heat(varied: &Varied, x: &Axis, y: &Axis, measured: &Measured) -> Option<Heat
     let values = |name: &str| rows.iter().map(|row| columns.iter().map(|column| number(name, column, row)).collect()).collect();
     let panels: Vec<Panel> = different.iter().map(|name| Panel { name: name.clone(), values: values(name) }).collect();
     let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
-    let few = different.len() <= PANELS && columns.len().max(rows.len()) <= TILES;
+    let few = different.len() <= MAX_PANELS && columns.len().max(rows.len()) <= MAX_TILES;
     let (x, y) = ((x.name.clone(), owned(&columns)), (y.name.clone(), owned(&rows)));
     few.then(|| Heat { title: measured.name.into(), x, y, panels })
 }
 
 fn bars(varied: &Varied, measured: &Measured) -> Option<Bars> {
-    // The bars of a group are what there are few of; a group is a workload, if there are several.
-    let within = varied.others.iter().filter(|axis| axis.values().len() <= BARS);
+    // The key with few values distinguishes the bars of a group; a group is a workload, if there are several workloads.
+    let within = varied.others.iter().filter(|axis| axis.values().len() <= MAX_BARS);
     let within = within.max_by_key(|axis| (axis.name != "workload", axis.values().len()));
     let shown: Vec<&Axis> = within.into_iter().filter(|_| varied.others.len() > 1).collect();
     let (names, different) = varied.rest(&shown);
@@ -160,14 +161,14 @@ fn bars(varied: &Varied, measured: &Measured) -> Option<Bars> {
     let is = |run: usize, value: &str| shown.first().is_none_or(|axis| axis.of[run] == value);
     let value =
         |name: &String, value: &str| (0..names.len()).find(|run| names[*run] == *name && is(*run, value)).and_then(|run| measured.of[run]);
-    // A group that lacks a run is left out: a bar without height would look like a run without cycles.
+    // A group that lacks a run is omitted: a bar without height would look like a run of zero cycles.
     let group = |name: &String| {
         let values = series.iter().map(|one| value(name, one)).collect::<Option<_>>()?;
         Some(Group { name: name.clone(), values })
     };
     let groups: Vec<Group> = different.iter().filter_map(group).collect();
     let series = series.iter().map(|&name| if name.is_empty() { measured.name.to_owned() } else { name.to_owned() }).collect();
-    (!varied.others.is_empty() && (1..=TILES).contains(&groups.len())).then(|| Bars {
+    (!varied.others.is_empty() && (1..=MAX_TILES).contains(&groups.len())).then(|| Bars {
         title: measured.name.into(),
         y: measured.name.into(),
         series,
@@ -180,7 +181,7 @@ fn column(frame: &Frame, name: &str) -> Option<usize> {
     frame.columns().iter().position(|(known, _)| known == name)
 }
 
-/// A value of an axis of numbers.
+/// Parses a value of a numeric axis.
 fn number(value: &str) -> f64 {
     value.parse().unwrap_or(f64::NAN)
 }
@@ -190,7 +191,7 @@ mod tests {
     use super::*;
     use warpshard_report::frame::{Cell, Kind};
 
-    /// A table of runs with what they differ in and their cycles.
+    /// Returns a table of runs with their varying keys and their cycles.
     fn frame(keys: &[&str], runs: &[(&str, &str, &[&str], Option<u64>)]) -> (Frame, Vec<String>) {
         let names = ["machine", "workload", "policies", "seed"].into_iter().chain(keys.iter().copied());
         let names = names.chain(["ended_by", "net_cycles", "ipc"]);
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn words_give_bars() {
+    fn non_numeric_keys_give_bars() {
         let runs = [
             ("a", "completed", &["gto"][..], Some(10)),
             ("a", "completed", &["lrr"], Some(5)),
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_are_alike_or_too_many_to_tell_apart_have_no_picture() {
+    fn equal_or_too_many_runs_have_no_picture() {
         let (one, keys) = frame(&["gpu.sms"], &[("a", "completed", &["1"], Some(10))]);
         assert_eq!(draw(&one, &keys).unwrap(), None);
         let names: Vec<String> = (0..40).map(|i| format!("w{i}")).collect();

@@ -1,4 +1,4 @@
-//! A plan file: machines, changes, workloads, policies and seeds, of which every combination is a run.
+//! Plan files: machines, changes, workloads, policies and seeds, every combination of which is a run.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -12,10 +12,10 @@ use warpshard_run::{Source, architecture};
 
 use super::values::{Axes, Keys};
 
-/// The most runs of a plan.
-pub(super) const MOST_RUNS: usize = 1_000_000;
+/// Maximum number of runs of a plan.
+pub(super) const MAX_RUNS: usize = 1_000_000;
 
-/// What is wrong with a plan file, with its place.
+/// An error in a plan file, with its location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {problem}")]
 pub struct PlanError {
@@ -27,7 +27,7 @@ pub struct PlanError {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Its name, which names the default result folder [default: that of its file].
+    /// Name of the plan, from which the default result folder is named [default: the file name].
     #[serde(default)]
     pub name: String,
     #[serde(default = "default_machines")]
@@ -39,21 +39,21 @@ pub struct Plan {
     pub(super) seeds: Vec<u64>,
     #[serde(default)]
     pub(super) run: Options,
-    /// Values that all runs have.
+    /// Keys and values of all runs.
     #[serde(default)]
     pub(super) set: Keys,
-    /// Lists of values, of which every combination is taken.
+    /// Lists of values whose combinations are all simulated.
     #[serde(default)]
     pub(super) grid: Axes,
     /// Lists of equal lengths, whose values change together.
     #[serde(default)]
     pub(super) zip: Vec<Axes>,
-    /// Points one by one.
+    /// Single combinations of values.
     #[serde(default)]
     pub(super) points: Vec<Keys>,
 }
 
-/// Options that all runs have, as those of `warpshard run`.
+/// Options of all runs, with the names and meanings of `warpshard run`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Options {
@@ -83,11 +83,11 @@ fn default_seeds() -> Vec<u64> {
 /// A workload of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
-    /// What it is called in tables.
+    /// Name of the workload in tables.
     pub name: String,
-    /// What is run.
+    /// Source of the workload.
     pub source: Source,
-    /// The applications of the CPU cores, as `--cpu` has them; none where there is no such load.
+    /// Applications of the CPU cores, as for `--cpu`; `None` without CPU applications.
     pub cpu: Option<String>,
     /// Parameters with their values.
     pub set: Vec<(String, String)>,
@@ -167,7 +167,7 @@ impl<'de> Deserialize<'de> for Workload {
     }
 }
 
-/// The policies that a run has at once: "" is none.
+/// Policies that a run uses at the same time; "" means no policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Policies(pub(super) Vec<String>);
 
@@ -191,7 +191,7 @@ impl Plan {
     /// Reads a plan file.
     ///
     /// # Errors
-    /// What is wrong with it, with its line, or why it cannot be read.
+    /// Fails if the file cannot be read or is invalid; the message names the line.
     pub fn read(path: &Path) -> Result<Self, PlanError> {
         let file = path.display().to_string();
         let problem = |problem: String| PlanError { file: file.clone(), problem };
@@ -200,18 +200,18 @@ impl Plan {
         Self::parsed(&name, &text).map_err(problem)
     }
 
-    /// The text of a plan that a program has made: an object with the keys of plan files.
+    /// Returns the text of a plan that a program has generated: an object with the keys of plan files.
     ///
     /// # Errors
-    /// When a value is none that plan files can have.
+    /// Fails if plan files cannot contain a value.
     pub fn text_of(made: &serde_json::Value) -> Result<String, toml::ser::Error> {
         toml::to_string(made)
     }
 
-    /// Reads a plan from its text; `name` is its name where the text gives none.
+    /// Parses a plan; `name` is its default name.
     ///
     /// # Errors
-    /// What is wrong with it, with its line.
+    /// Fails if the text is invalid; the message names the line.
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
         Self::parsed(name, text).map_err(|problem| PlanError { file: name.to_owned(), problem })
     }
@@ -252,18 +252,18 @@ impl Plan {
         }
         self.check_keys()?;
         match self.count() {
-            Some(runs) if runs <= MOST_RUNS => Ok(()),
-            _ => Err(format!("more than {MOST_RUNS} runs; divide the plan")),
+            Some(runs) if runs <= MAX_RUNS => Ok(()),
+            _ => Err(format!("more than {MAX_RUNS} runs; divide the plan")),
         }
     }
 
-    /// A key that two parts of a plan change would have the value of the last one silently.
+    /// Rejects a key that two parts of a plan change, since the last would silently override the first.
     fn check_keys(&self) -> Result<(), String> {
         let mut known: Vec<(&str, String)> = Vec::new();
         let mut add = |part: &'static str, keys: &mut dyn Iterator<Item = &String>| {
             for key in keys {
                 match known.iter().find(|(_, other)| other == key) {
-                    Some((other, _)) => return Err(format!("`{key}` is in {other} and in {part}; one place may change it")),
+                    Some((other, _)) => return Err(format!("`{key}` is in {other} and in {part}; only one of them may change it")),
                     None => known.push((part, key.clone())),
                 }
             }
@@ -279,7 +279,7 @@ impl Plan {
         add("[[points]]", &mut of_points.into_iter())
     }
 
-    /// Its number of runs; `None` when that is beyond all bounds.
+    /// Returns the number of runs; `None` if it overflows.
     fn count(&self) -> Option<usize> {
         let grid = self.grid.0.iter().map(|(_, values)| values.len());
         let zips = self.zip.iter().filter_map(|zip| zip.0.first().map(|(_, values)| values.len()));

@@ -1,7 +1,7 @@
-//! A plan that is ready to be simulated, step by step, for the command line and for programs that embed the simulator such as the Python package.
+//! A plan that is ready to be simulated, for the command line and for programs that embed the simulator such as the Python package.
 //!
-//! In: a [`Plan`] and the folder of its results. Out: stored results and their [`Table`]. Whoever asks, equal plans have equal results under equal
-//! names.
+//! The input is a [`Plan`] and the folder of its results, the output is stored results and their [`Table`]. Equal plans have equal results
+//! under equal names, whichever program runs them.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use super::store::{Entry, Store};
 use super::table::Table;
 use super::watch::Watch;
 
-/// A plan whose runs are checked, and the folder of its results.
+/// A plan whose runs have been checked, and the folder of its results.
 #[derive(Debug)]
 pub struct Planned {
     catalogue: &'static Catalogue,
@@ -36,7 +36,7 @@ impl Planned {
     /// Checks every run of a plan, and opens the folder of its results.
     ///
     /// # Errors
-    /// When a run is wrong, or the folder holds something else.
+    /// Fails if a run is invalid, or the folder contains other files.
     pub fn new(catalogue: &'static Catalogue, plan: &Plan, out: Option<&Path>) -> Result<Self, SweepError> {
         let store = Store::open(&out.map_or_else(|| default_folder(plan), Path::to_path_buf))?;
         let known = Digests::new(&store.path("inputs.json"));
@@ -45,40 +45,40 @@ impl Planned {
         Ok(Self { catalogue, keys: plan.keys(), prepared, store, warnings })
     }
 
-    /// What is allowed but probably not intended.
+    /// Returns warnings about settings that are allowed but probably unintended.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The runs, what their results are stored under, and what there is of them, in the order of the plan.
+    /// Returns the runs in the order of the plan, each with the digest of its results and its state in the store.
     pub fn runs(&self) -> impl Iterator<Item = (&Run, Digest, Entry)> {
         self.prepared.iter().map(|one| (&one.run, one.digest, self.store.entry(one.digest)))
     }
 
-    /// A file of the result folder.
+    /// Returns the path of a file in the result folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.store.path(name)
     }
 
-    /// Simulates what the folder does not have. Runs end at their next cut when `stop` is requested, and nothing of them is kept.
+    /// Simulates the runs whose results are missing. If `stop` is requested, runs end at their next cut, and their results are discarded.
     ///
     /// # Errors
-    /// When results cannot be stored. Runs that fail do not end the others.
+    /// Fails if results cannot be stored. A run that fails does not end the others.
     pub fn simulate(&self, slice: Option<Slice>, limits: Limits, stop: &StopFlag, watch: Box<dyn Watch + '_>) -> Result<Done, SweepError> {
         let wanted: Vec<&Prepared> = self.prepared.iter().filter(|one| slice.is_none_or(|slice| slice.has(one.run.number))).collect();
         execute::execute(self.catalogue, &wanted, &self.store, limits, stop, watch)
     }
 
-    /// The table of what there is.
+    /// Returns the table of the existing results.
     pub fn table(&self) -> Table {
         let (runs, digests): (Vec<Run>, Vec<Digest>) = self.prepared.iter().map(|one| (one.run.clone(), one.digest)).unzip();
         Table::collect(&runs, &digests, &self.keys, &self.store)
     }
 
-    /// Writes the table of what there is, sweep.csv, and with `parquet` sweep.parquet.
+    /// Writes the table of the existing results as sweep.csv, and with `parquet` also as sweep.parquet.
     ///
     /// # Errors
-    /// When a file cannot be written, or the program has no Parquet.
+    /// Fails if a file cannot be written, or the build has no Parquet.
     pub fn collect(&self, parquet: bool) -> Result<Table, SweepError> {
         if parquet {
             NoParquet::check()?;
@@ -91,11 +91,11 @@ impl Planned {
         Ok(table)
     }
 
-    /// Writes the picture of a table, sweep.svg, and returns its path; `None` where there is nothing to draw or too much to tell apart.
-    /// Then the picture of an earlier table is removed.
+    /// Writes the picture of a table, sweep.svg, and returns its path; `None` if there is nothing to draw or too much to distinguish, in
+    /// which case the picture of an earlier table is removed.
     ///
     /// # Errors
-    /// When a number cannot be drawn, or the file cannot be written.
+    /// Fails if a number cannot be drawn, or the file cannot be written.
     pub fn draw(&self, table: &Table) -> Result<Option<PathBuf>, SweepError> {
         let path = self.path("sweep.svg");
         let Some(svg) = picture::draw(&table.frame, &self.keys)? else {
@@ -108,12 +108,12 @@ impl Planned {
         Ok(Some(path))
     }
 
-    /// Writes a file beside the results: whole, or not at all.
+    /// Writes a file next to the results atomically.
     fn write(&self, name: &str, contents: &[u8]) -> Result<(), SweepError> {
         write_whole(&self.path(name), contents).map_err(|source| SweepError::File { file: self.path(name).display().to_string(), source })
     }
 
-    /// The exit code of the first run that failed.
+    /// Returns the exit code of the first failed run.
     pub fn verdict(&self, slice: Option<Slice>) -> Exit {
         let mut wanted = self.runs().filter(|(run, ..)| slice.is_none_or(|slice| slice.has(run.number)));
         let failed = wanted.find_map(|(.., entry)| match entry {
@@ -124,7 +124,7 @@ impl Planned {
     }
 }
 
-/// Where the results of a plan go without a folder of their own.
+/// Returns the default result folder of a plan.
 pub fn default_folder(plan: &Plan) -> PathBuf {
     PathBuf::from(format!("results/sweep-{}", plan.name))
 }

@@ -1,4 +1,4 @@
-//! Checks every run of a plan before the first one begins, and finds the digest under which its results are stored.
+//! Checks every run of a plan before the first one begins, and computes the digest under which its results are stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -11,24 +11,24 @@ use warpshard_run::{Catalogue, Digest, Digests, Error, Opened, Recipe, Request, 
 use super::error::{Failed, SweepError};
 use super::expand::Run;
 
-/// Wrong runs whose messages are shown.
-const SHOWN: usize = 5;
+/// Maximum number of invalid runs whose messages are shown.
+const MAX_SHOWN: usize = 5;
 
 /// A run that is ready to be simulated.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    /// The run.
+    /// The run of the plan.
     pub(super) run: Run,
-    /// What its results are stored under.
+    /// Digest under which the results are stored.
     pub(super) digest: Digest,
 }
 
-/// Checks the machines and workloads of all runs; returns what is allowed but probably not intended, too.
+/// Checks the machines and workloads of all runs; also returns warnings about settings that are allowed but probably unintended.
 ///
 /// # Errors
-/// The first wrong runs with their messages.
+/// Fails if a run is invalid, with the messages of the first invalid runs.
 pub(super) fn prepare(catalogue: &Catalogue, runs: Vec<Run>, known: &Digests) -> Result<(Vec<Prepared>, Vec<String>), SweepError> {
-    // The first run of each workload loads it, so that a wrong name is found now.
+    // The first run of each workload loads the workload, so that an invalid name is found early.
     let mut first: BTreeSet<usize> = BTreeSet::new();
     let mut workloads: BTreeMap<String, usize> = BTreeMap::new();
     for run in &runs {
@@ -55,13 +55,13 @@ pub(super) fn prepare(catalogue: &Catalogue, runs: Vec<Run>, known: &Digests) ->
 fn failure(wrong: &[(Run, Failed)], of: usize) -> SweepError {
     let mut message = format!("{} of {of} runs of the plan are wrong; nothing was simulated", wrong.len());
     let mut said = BTreeSet::new();
-    for (run, failure) in wrong.iter().filter(|(_, failure)| said.insert(failure.message.clone())).take(SHOWN) {
+    for (run, failure) in wrong.iter().filter(|(_, failure)| said.insert(failure.message.clone())).take(MAX_SHOWN) {
         message += &format!("\nrun {}: {}\n{}", run.number, run.line(), failure.message.trim_end());
     }
     SweepError::Runs { message, exit: wrong[0].1.exit }
 }
 
-/// The digest of a run, and warnings about its machine.
+/// Returns the digest of a run, and warnings about its machine.
 fn check(catalogue: &Catalogue, run: &Run, known: &Digests, load: bool) -> Result<(Digest, Vec<String>), Error> {
     let request = Request { threads: Some(NonZeroU32::MIN), ..run.request.clone() };
     let opened = Opened::new(catalogue, &request)?;

@@ -3,23 +3,23 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Every n-th run of a plan. Neighbouring runs, which often take equally long, are in different slices.
+/// Every n-th run of a plan. Neighbouring runs, which often take the same time, are in different slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// Which slice, from 1.
+    /// Number of the slice, from 1.
     pub index: usize,
     /// Number of slices.
     pub of: usize,
 }
 
 impl Slice {
-    /// Whether the run with this number, from 1, is in the slice.
+    /// Returns true if the run with this number, from 1, is in the slice.
     pub fn has(self, number: usize) -> bool {
         (number - 1) % self.of == self.index - 1
     }
 }
 
-/// The text of a slice is not understood.
+/// The error for a text that is not a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected I/N with 1 <= I <= N, such as 2/8")]
 pub struct SliceError;
@@ -27,7 +27,7 @@ pub struct SliceError;
 impl FromStr for Slice {
     type Err = SliceError;
 
-    /// "2/8": the second of eight.
+    /// Parses "2/8": the second of eight slices.
     fn from_str(text: &str) -> Result<Self, SliceError> {
         let parts = text.split_once('/').and_then(|(index, of)| index.parse().ok().zip(of.parse().ok()));
         parts.filter(|(index, of)| (1..=*of).contains(index)).map(|(index, of)| Self { index, of }).ok_or(SliceError)

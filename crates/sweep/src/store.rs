@@ -1,12 +1,12 @@
-//! The folder of a sweep: results by content, each complete or not there.
+//! The folder of a sweep: results by content, each of them complete or absent.
 //!
 //! ```text
 //! OUT/runs/DIGEST/        the result folder of a run
-//! OUT/failed/DIGEST.json  why a run failed, until it succeeds
+//! OUT/failed/DIGEST.json  the failure of a run, until it succeeds
 //! OUT/sweep.csv           the collected table
 //! ```
-//! Processes of several hosts may write into one store: a run is written under a temporary name and renamed, and whoever comes second
-//! finds that the result is there.
+//! Processes of several hosts may write into one store: a run is written under a temporary name and renamed, and a slower process keeps the
+//! existing result.
 
 use std::fs;
 use std::io;
@@ -17,42 +17,42 @@ use serde::{Deserialize, Serialize};
 use warpshard_report::{FolderError, ResultFile, Scratch};
 use warpshard_run::Digest;
 
-/// A sweep's folder.
+/// The store in the folder of a sweep.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
 }
 
-/// A run that failed.
+/// The stored failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Failed {
     exit_code: u8,
     message: String,
 }
 
-/// What a store has of a run.
+/// States of a run in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// Its results, in this folder.
+    /// The results exist, in this folder.
     Done(PathBuf),
-    /// It failed, with this exit code and message.
+    /// The run failed, with this exit code and message.
     Failed(u8, String),
-    /// Nothing.
+    /// The store has neither results nor a failure.
     Missing,
 }
 
 impl Store {
-    /// The store in `folder`, which is made where it does not exist.
+    /// Opens the store in `folder`, which is created if it does not exist.
     ///
     /// # Errors
-    /// When the system refuses, or the folder holds something else.
+    /// Fails if the folder cannot be read or written, or contains other files.
     pub fn open(folder: &Path) -> Result<Self, FolderError> {
         let runs = folder.join("runs");
         if !runs.is_dir() {
             let found = fs::read_dir(folder).ok().and_then(|mut entries| entries.next()).and_then(Result::ok);
             if let Some(found) = found {
                 let found = found.file_name().to_string_lossy().into_owned();
-                return Err(FolderError::NotOurs { folder: folder.to_owned(), found });
+                return Err(FolderError::ForeignFile { folder: folder.to_owned(), found });
             }
         }
         for made in [&runs, &folder.join("failed")] {
@@ -61,12 +61,12 @@ impl Store {
         Ok(Self { folder: folder.to_owned() })
     }
 
-    /// A file of the store beside the results.
+    /// Returns the path of a file next to the results.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// The result folder of a run.
+    /// Returns the path of a run's result folder.
     pub fn run(&self, digest: Digest) -> PathBuf {
         self.folder.join("runs").join(digest.to_string())
     }
@@ -75,12 +75,12 @@ impl Store {
         self.folder.join("failed").join(format!("{digest}.json"))
     }
 
-    /// Whether the results of a run are there.
+    /// Returns true if the results of a run exist.
     pub fn has(&self, digest: Digest) -> bool {
         self.run(digest).join("stats.json").is_file()
     }
 
-    /// What there is of a run.
+    /// Returns the state of a run in the store.
     pub fn entry(&self, digest: Digest) -> Entry {
         if self.has(digest) {
             return Entry::Done(self.run(digest));
@@ -89,10 +89,10 @@ impl Store {
         failed.map_or(Entry::Missing, |failed| Entry::Failed(failed.exit_code, failed.message))
     }
 
-    /// A place for results that are being written. What killed processes left is removed.
+    /// Prepares the store for writing, and removes the remains of killed processes.
     ///
     /// # Errors
-    /// When nothing can be written into the folder.
+    /// Fails if the folder cannot be written.
     pub fn staging(&self) -> Result<Staging<'_>, FolderError> {
         let made = Scratch::new(&self.folder);
         let scratch = made.map_err(|source| FolderError::Io { action: "write into", path: self.folder.clone(), source })?;
@@ -100,7 +100,7 @@ impl Store {
     }
 }
 
-/// Writes results into a store.
+/// Writer of results into a store.
 #[derive(Debug)]
 pub struct Staging<'a> {
     store: &'a Store,
@@ -108,10 +108,10 @@ pub struct Staging<'a> {
 }
 
 impl Staging<'_> {
-    /// Stores the results of a run. When another process was faster, its results stay: they are the same.
+    /// Stores the results of a run. If another process was faster, its results are kept: they are the same.
     ///
     /// # Errors
-    /// When the system refuses anything; there is then nothing of the run.
+    /// Fails if a file cannot be written; the store then contains no results of the run.
     pub fn put(&self, digest: Digest, files: &[ResultFile]) -> Result<(), FolderError> {
         let made = self.scratch.path().join(digest.to_string());
         let error = |action, path: &Path| {
@@ -128,15 +128,15 @@ impl Staging<'_> {
             Err(_) if self.store.has(digest) => {}
             renamed => renamed.map_err(error("rename the results to", &target))?,
         }
-        // What is not there needs no removal.
+        // The file may not exist.
         let _ = fs::remove_file(self.store.failure(digest));
         Ok(())
     }
 
-    /// Stores that a run failed.
+    /// Stores the failure of a run.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// Fails if the file cannot be written.
     pub fn fail(&self, digest: Digest, exit_code: u8, message: &str) -> Result<(), FolderError> {
         let target = self.store.failure(digest);
         let made = self.scratch.path().join(format!("{digest}.json"));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_there_with_all_its_files_and_the_first_one_stays() {
+    fn the_first_result_is_kept_with_all_files() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("a/b")).unwrap();
         let (staging, digest) = (store.staging().unwrap(), Digest::of(b"1"));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_in_part_is_no_result() {
+    fn partial_results_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let broken = [files("1"), vec![ResultFile::new("missing/folder", "")]].concat();
@@ -188,9 +188,9 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_something_else_is_refused() {
+    fn a_foreign_folder_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("thesis.tex"), "mine").unwrap();
-        assert!(matches!(Store::open(folder.path()), Err(FolderError::NotOurs { .. })));
+        assert!(matches!(Store::open(folder.path()), Err(FolderError::ForeignFile { .. })));
     }
 }

@@ -1,44 +1,44 @@
-//! Scripts that give slices of a plan to a batch system. What is submitted is a copy of the plan in the result folder, so that all slices
-//! are of the same runs.
+//! Scripts that submit slices of a plan to a batch system. The tasks use a copy of the plan in the result folder, so that all slices have
+//! the same runs.
 
 use std::path::{Path, PathBuf};
 
 use warpshard_report::text::shell_word;
 
-/// The most tasks of an array: Slurm's default limit.
-const MOST_SLICES: usize = 1000;
+/// Maximum tasks of an array: Slurm's default limit.
+const MAX_SLICES: usize = 1000;
 
-/// Runs of a slice unless their number is given: a task costs the batch system about a second.
-const RUNS_OF_A_SLICE: usize = 10;
+/// Default number of runs per slice: a task costs the batch system about a second.
+const RUNS_PER_SLICE: usize = 10;
 
-/// What is submitted.
+/// A sweep to submit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// The name of the plan.
+    /// Name of the plan.
     pub name: String,
-    /// The program, which all hosts see under this name.
+    /// Path of the program, valid on all hosts.
     pub program: PathBuf,
-    /// The folder in which it was called; paths of the plan begin there.
+    /// Working directory of the call, to which paths in the plan are relative.
     pub folder: PathBuf,
-    /// The plan, as all hosts see it.
+    /// Path of the plan, valid on all hosts.
     pub plan: PathBuf,
-    /// The result folder.
+    /// Path of the result folder.
     pub out: PathBuf,
     /// Number of slices.
     pub slices: usize,
-    /// Cores of a task.
+    /// Cores per task.
     pub cpus: usize,
-    /// Tasks at a time.
+    /// Maximum number of concurrent tasks.
     pub at_once: Option<usize>,
-    /// Whether the table is collected as Parquet, too.
+    /// True if the table is also collected as Parquet.
     pub parquet: bool,
     /// Further options of the batch system's command.
     pub options: Vec<String>,
 }
 
-/// The number of slices of a plan with `runs` runs, unless it was given.
+/// Returns the given number of slices, or the default for a plan with `runs` runs.
 pub fn slices(runs: usize, given: Option<usize>) -> usize {
-    given.unwrap_or_else(|| runs.div_ceil(RUNS_OF_A_SLICE).min(MOST_SLICES)).clamp(1, runs.max(1))
+    given.unwrap_or_else(|| runs.div_ceil(RUNS_PER_SLICE).min(MAX_SLICES)).clamp(1, runs.max(1))
 }
 
 fn word(path: &Path) -> String {
@@ -46,17 +46,17 @@ fn word(path: &Path) -> String {
 }
 
 impl Job {
-    /// The command that all parts share, without what it does.
+    /// Returns the part of the command that all scripts share.
     fn sweep(&self) -> String {
         format!("{} sweep {} --out {}", word(&self.program), word(&self.plan), word(&self.out))
     }
 
-    /// The command that collects.
+    /// Returns the command that collects the table.
     fn collect(&self) -> String {
         format!("{} --collect{}", self.sweep(), if self.parquet { " --parquet" } else { "" })
     }
 
-    /// The array job of Slurm, a task per slice. A task whose node fails is queued again: what it has stored is not repeated.
+    /// Returns the array job for Slurm, with a task per slice. A task whose node fails is requeued and does not repeat stored runs.
     pub fn slurm_array(&self) -> String {
         let most = self.at_once.map_or_else(String::new, |most| format!("%{most}"));
         let head = [
@@ -70,7 +70,7 @@ impl Job {
         self.slurm_script(&head, &command)
     }
 
-    /// The job of Slurm that collects the table when all tasks have ended.
+    /// Returns the Slurm job that collects the table when all tasks have ended.
     pub fn slurm_collect(&self) -> String {
         let head = [
             format!("--job-name={}-collect", self.name),
@@ -85,7 +85,7 @@ impl Job {
         format!("#!/bin/bash\n{head}cd {} || exit\n{command}\n", word(&self.folder))
     }
 
-    /// The script that submits an array to HyperQueue, waits for it and collects the table.
+    /// Returns the script that submits an array to HyperQueue, waits for it and collects the table.
     pub fn hyperqueue(&self) -> String {
         let log = word(&self.out.join("hyperqueue/slice-%{TASK_ID}.log"));
         let task = format!("exec {} --jobs {} --slice \"$HQ_TASK_ID/{}\"", self.sweep(), self.cpus, self.slices);
@@ -103,7 +103,7 @@ impl Job {
     }
 }
 
-/// A path as the value of an option in a `#SBATCH` line, where no shell reads it.
+/// Quotes a path as the value of an option in a `#SBATCH` line, which no shell parses.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     if text.contains(char::is_whitespace) { format!("\"{text}\"") } else { text }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_have_ten_runs_and_there_are_never_more_than_runs() {
+    fn slices_have_ten_runs_and_are_never_more_than_runs() {
         assert_eq!([1, 10, 11, 100, 10_000, 1_000_000].map(|runs| slices(runs, None)), [1, 1, 2, 10, 1000, 1000]);
         assert_eq!((slices(100, Some(7)), slices(3, Some(7)), slices(0, None)), (7, 3, 1));
     }

@@ -12,15 +12,15 @@ use super::store::{Entry, Store};
 /// A table with a row per run. Equal results give equal bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its columns and rows.
+    /// Columns and rows of the table.
     pub frame: Frame,
-    /// Runs that failed.
+    /// Number of failed runs.
     pub failed: usize,
-    /// Runs that are not there.
+    /// Number of missing runs.
     pub missing: usize,
 }
 
-/// Columns before those of the changes.
+/// Columns in front of the columns of the changes.
 const PLAN: [(&str, Kind); 6] = [
     ("run", Kind::Count),
     ("status", Kind::Text),
@@ -30,7 +30,7 @@ const PLAN: [(&str, Kind); 6] = [
     ("seed", Kind::Count),
 ];
 
-/// Columns of the results, before the shares of scheduler cycles.
+/// Columns of the results, in front of the shares of scheduler cycles.
 const RESULTS: [(&str, Kind); 16] = [
     ("ended_by", Kind::Text),
     ("cycles", Kind::Count),
@@ -51,9 +51,9 @@ const RESULTS: [(&str, Kind); 16] = [
 ];
 
 impl Table {
-    /// Collects the runs, whose digests are given in the same order, from a store. `keys` are the keys that the runs differ in.
+    /// Collects the runs, whose digests are given in the same order, from a store. `keys` are the keys that differ between the runs.
     ///
-    /// A result that cannot be read counts as missing; its row says why.
+    /// A result that cannot be read counts as missing; its row has the reason.
     pub fn collect(runs: &[Run], digests: &[Digest], keys: &[String], store: &Store) -> Self {
         let found: Vec<Found> = runs.iter().zip(digests).map(|(_, &digest)| Found::of(store, digest)).collect();
         let mut reasons: Vec<String> = Vec::new();
@@ -85,7 +85,7 @@ impl Table {
 
 const REASONS: [&str; 2] = ["scheduler_cycles", "reasons"];
 
-/// What a store has of a run.
+/// The stored data of a run.
 struct Found {
     status: &'static str,
     stats: Option<Stats>,
@@ -160,7 +160,7 @@ mod tests {
     use warpshard_report::ResultFile;
 
     #[test]
-    fn a_table_has_a_row_per_run_whatever_became_of_it() {
+    fn a_table_has_a_row_for_every_outcome() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let staging = store.staging().unwrap();

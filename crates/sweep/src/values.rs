@@ -1,10 +1,10 @@
-//! Keys and values of a plan, as `--set` takes them.
+//! Keys and values of a plan in the syntax of `--set`.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
-/// Keys with a value each, in the order of the file. `gpu.sms = 56`, `"gpu.sms" = 56` and `sms = 56` under `[set.gpu]` are the same.
+/// Keys with one value each, in the order of the file. `gpu.sms = 56`, `"gpu.sms" = 56` and `sms = 56` under `[set.gpu]` are equivalent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Keys(pub(super) Vec<(String, String)>);
 
@@ -31,7 +31,7 @@ impl<'de> Deserialize<'de> for Axes {
     }
 }
 
-/// A value as the text that `--set` takes; `None` for lists and tables.
+/// Returns a value as text for `--set`; `None` for lists and tables.
 fn text(value: &toml::Value) -> Option<String> {
     match value {
         toml::Value::String(text) => Some(text.clone()),
@@ -40,7 +40,7 @@ fn text(value: &toml::Value) -> Option<String> {
     }
 }
 
-/// Reads a table whose tables are prefixes of keys.
+/// Deserializes a table whose nested tables are prefixes of keys.
 struct Flat<F>(F);
 
 impl<'de, T, F: Fn(&str, &toml::Value) -> Result<T, String>> Visitor<'de> for Flat<F> {

@@ -1,16 +1,16 @@
-//! How a sweep tells how far it is.
+//! Progress reports of a sweep.
 
-/// Who wants to know how far a sweep is. Called by the thread of whichever run has ended.
+/// An observer of a sweep's progress. The thread of a run that has ended calls it.
 pub trait Watch: Send {
-    /// The sweep begins, with so many runs to be simulated.
+    /// Called when the sweep begins, with the number of runs to simulate.
     fn begin(&mut self, all: usize);
 
-    /// So many runs have ended, `failed` of them without a result, and `active` are running.
+    /// Called when a run ends: `ended` runs have ended, `failed` of them without a result, and `active` are running.
     fn show(&mut self, ended: usize, failed: usize, active: usize);
 
-    /// A run failed: which, and why.
-    fn say(&mut self, text: &str);
+    /// Called when a run fails, with its name and message.
+    fn report_failure(&mut self, text: &str);
 
-    /// The sweep ends.
+    /// Called when the sweep ends.
     fn end(&mut self) {}
 }

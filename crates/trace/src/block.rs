@@ -1,7 +1,7 @@
-//! One CTA's block of text, decoded into one stream per warp.
+//! Decoder of one CTA's text block into one instruction stream per warp.
 //!
-//! Decoding sees a frozen table of static instructions. A block that meets others reports them as fresh; they are merged
-//! into the table in CTA order, and the block is decoded once more.
+//! The decoder reads a frozen table of static instructions. A block with unknown instructions reports them as fresh; the caller merges them
+//! into the table in CTA order and decodes the block once more.
 
 use std::ops::Range;
 
@@ -9,77 +9,77 @@ use warpshard_base::LaneMask;
 use warpshard_workload::{AddressForm, StreamBuilder, WarpStream};
 
 use super::error::{Fault, ProblemKind};
-use super::notes::{FIXED, GAPS, UNLISTED};
+use super::notes::{FIXED_NOTES, GAPS_NOTE, UNLISTED_NOTE};
 use super::table::{Dialect, Entry, StaticTable, malformed};
 use super::text::{decimal, hex, is_end, next_line, quote, skip_blanks, skip_token, token};
 
-/// What the blocks of a kernel look like.
+/// Layout of the CTA blocks of a kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// Tokens before the program counter: CTA coordinates and warp up to tracer version 2, the source line if recorded.
+    /// Tokens before the program counter of a line: CTA coordinates and warp up to tracer version 2, and the source line if recorded.
     pub(super) lead: usize,
-    /// Warps of a CTA by the header.
+    /// Warps per CTA according to the header.
     pub(super) warps: u32,
 }
 
-/// A block to decode.
+/// A CTA's text block to decode.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
-    /// Which CTA it is.
+    /// Index of the CTA in the grid.
     pub(super) cta: u32,
-    /// Its text, without the closing line.
+    /// Byte range of the block's text, without the closing line.
     pub(super) range: Range<usize>,
-    /// The file ended before the closing line.
+    /// True if the file ended before the closing line.
     pub(super) cut: bool,
 }
 
-/// What a block holds.
+/// The decoded contents of a block.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
-    /// One stream per warp, each with its fingerprint; empty when there are fresh instructions or a fault.
+    /// One stream per warp with its fingerprint; empty if there are fresh instructions or a fault.
     pub(super) warps: Vec<(WarpStream, u64)>,
-    /// Instructions that the table lacks, in the order of occurrence.
+    /// Instructions that the table lacks, in the order of their first occurrence.
     pub(super) fresh: Vec<Entry>,
-    /// How often each note occurred, when any did.
+    /// Number of occurrences of each note, or `None` if no note occurred.
     pub(super) notes: Option<Box<[u64]>>,
-    /// The first thing that is wrong.
+    /// The first fault of the block.
     pub(super) fault: Option<Fault>,
 }
 
-/// How an instruction was written when it was met last, and what followed it. Warps mostly execute the same instructions one
-/// after the other, so that the next line often begins with bytes that were read before.
+/// The text of the last occurrence of an instruction and the instruction that followed it. Warps mostly execute the same instructions one
+/// after the other, so the next line often begins with bytes that were already parsed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    /// Where its line begins.
+struct LastLine {
+    /// Offset of the start of the line in the text.
     at: usize,
-    /// Bytes up to its addresses, or of the whole line when it has none; 0 when nothing is known.
+    /// Bytes of the line up to its addresses, or of the whole line if it has none; 0 if no occurrence is stored.
     len: usize,
     mask: LaneMask,
-    /// Whether addresses follow.
+    /// True if addresses follow the static part of the line.
     is_access: bool,
-    /// As in [`Entry::note`].
+    /// Index of the instruction's note; see [`Entry::note`].
     note: u32,
-    /// The instruction that followed it.
+    /// Index of the instruction that followed the last occurrence.
     next: u32,
-    /// The differences of its addresses.
-    tail: Tail,
+    /// Address differences of the last occurrence.
+    tail: AddressTail,
 }
 
-/// The differences between the addresses of an access of all lanes, as they were written last. Where they were the same twice, they
-/// are kept as numbers.
+/// The address differences of the last access by all lanes. Differences that occur twice in a row are cached as encoded words.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tail {
-    /// Where they begin, and their bytes with the end of the line.
+struct AddressTail {
+    /// Offset of the differences in the text, and their bytes including the end of the line.
     at: usize,
     len: usize,
     form: AddressForm,
-    /// Their place among [`BlockParser::tails`], plus one; it stays theirs when other differences come.
+    /// Index of the encoded words in [`BlockParser::tails`], plus one. The index remains assigned to the instruction when its differences
+    /// change.
     place: u32,
-    /// Whether that place holds them.
+    /// True if the slot holds the words of these differences.
     kept: bool,
 }
 
-/// Decodes blocks of one text.
+/// A decoder for the CTA blocks of one text.
 pub(super) struct BlockParser<'a> {
     text: &'a [u8],
     table: &'a StaticTable,
@@ -88,21 +88,21 @@ pub(super) struct BlockParser<'a> {
     builder: StreamBuilder,
     extra: StaticTable,
     notes: Vec<u64>,
-    /// By index of the static instruction; the last represents the beginning of a warp.
-    seen: Box<[Seen]>,
-    /// The place in `seen` of the instruction before.
+    /// Last occurrences by index of the static instruction; the last element represents the start of a warp.
+    last_lines: Box<[LastLine]>,
+    /// Index in `seen` of the previous instruction.
     before: usize,
-    /// The words that encode the differences that are kept.
+    /// Encoded words of the cached address differences.
     tails: Vec<[u32; 31]>,
 }
 
 impl<'a> BlockParser<'a> {
     pub(super) fn new(text: &'a [u8], table: &'a StaticTable, dialect: &'a Dialect, layout: &'a Layout) -> Self {
-        let notes = vec![0; FIXED + table.notes().len()];
+        let notes = vec![0; FIXED_NOTES + table.notes().len()];
         let beginning = table.entries().len();
-        let seen = vec![Seen::default(); beginning + 1].into();
+        let last_lines = vec![LastLine::default(); beginning + 1].into();
         let (builder, extra) = Default::default();
-        Self { text, table, dialect, layout, builder, extra, notes, seen, before: beginning, tails: Vec::new() }
+        Self { text, table, dialect, layout, builder, extra, notes, last_lines, before: beginning, tails: Vec::new() }
     }
 
     /// Decodes one block.
@@ -116,7 +116,7 @@ impl<'a> BlockParser<'a> {
         if fault.is_some() || !fresh.is_empty() {
             return Parsed { fresh, fault, ..Parsed::default() };
         }
-        self.notes[UNLISTED] = streams.iter().filter(|stream| stream.is_none()).count() as u64;
+        self.notes[UNLISTED_NOTE] = streams.iter().filter(|stream| stream.is_none()).count() as u64;
         let notes = self.notes.iter().any(|&times| times > 0).then(|| self.notes.as_slice().into());
         let warps = streams.into_iter().map(|stream| stream.unwrap_or_default());
         let warps = warps.map(|stream: WarpStream| (stream.fingerprint(), stream)).map(|(print, stream)| (stream, print));
@@ -149,7 +149,7 @@ impl<'a> BlockParser<'a> {
         if block.cut { Err(self.cut(at, block, "after the warps that it lists".into())) } else { Ok(()) }
     }
 
-    /// Finds the opening line; comments may precede it.
+    /// Finds the opening line of a block, which comments may precede.
     fn open(&self, block: &Block) -> Result<usize, Fault> {
         let mut at = block.range.start;
         loop {
@@ -174,12 +174,12 @@ impl<'a> BlockParser<'a> {
         }
     }
 
-    /// The instruction lines of a warp into the builder; returns the place after them.
+    /// Appends the instructions of a warp to the builder and returns the offset after their lines.
     fn instructions(&mut self, mut at: usize, warp: u32, promised: u32, block: &Block) -> Result<usize, Fault> {
         let end = block.range.end;
-        self.before = self.seen.len() - 1;
+        self.before = self.last_lines.len() - 1;
         for found in 0..promised {
-            if let Some(after) = self.repeated(at) {
+            if let Some(after) = self.append_repeated(at) {
                 at = after;
                 continue;
             }
@@ -190,7 +190,7 @@ impl<'a> BlockParser<'a> {
             let line = at;
             at = match self.instruction(at) {
                 Ok(after) => next_line(self.text, after),
-                // A killed tracer leaves half a line.
+                // A killed tracer leaves an incomplete last line.
                 Err(_) if block.cut && next_line(self.text, line) == self.text.len() => {
                     return Err(self.too_few(line, warp, promised, found, block));
                 }
@@ -203,24 +203,24 @@ impl<'a> BlockParser<'a> {
         Ok(at.min(end))
     }
 
-    /// The line at `at` into the builder if it is the one that followed last time, but for its addresses; returns the place
-    /// after it. Otherwise does nothing.
+    /// Appends the instruction at `at` to the builder if its line equals, except for addresses, the line that followed the previous
+    /// instruction last time. Returns the offset after the line, or `None` without a change.
     #[inline]
-    fn repeated(&mut self, at: usize) -> Option<usize> {
+    fn append_repeated(&mut self, at: usize) -> Option<usize> {
         let text = self.text;
-        let index = self.seen[self.before].next;
-        let seen = *self.seen.get(index as usize)?;
+        let index = self.last_lines[self.before].next;
+        let seen = *self.last_lines.get(index as usize)?;
         if seen.len == 0 || !text[at..].starts_with(&text[seen.at..seen.at + seen.len]) {
             return None;
         }
         let mut after = at + seen.len;
         if seen.is_access {
-            after = match self.same_differences(after, index, &seen) {
+            after = match self.append_same_differences(after, index, &seen) {
                 Some(after) => after,
                 None => {
-                    // Addresses that cannot be read are read once more where the error is reported.
+                    // Malformed addresses are parsed once more by the path that reports the error.
                     let end = next_line(text, self.addresses(after, index, seen.mask).ok()?);
-                    self.learn_differences(after, end, index, &seen);
+                    self.record_differences(after, end, index, &seen);
                     end
                 }
             };
@@ -234,11 +234,11 @@ impl<'a> BlockParser<'a> {
         Some(after)
     }
 
-    /// The access whose addresses begin at `at` into the builder, if its differences are those that are kept; returns the place
-    /// after its line. Otherwise does nothing.
+    /// Appends an access whose addresses begin at `at` to the builder if its differences equal the cached ones. Returns the offset after
+    /// the line, or `None` without a change.
     #[inline]
-    fn same_differences(&mut self, at: usize, index: u32, seen: &Seen) -> Option<usize> {
-        let Tail { at: tail, len, form, place, kept } = seen.tail;
+    fn append_same_differences(&mut self, at: usize, index: u32, seen: &LastLine) -> Option<usize> {
+        let AddressTail { at: tail, len, form, place, kept } = seen.tail;
         if !kept || seen.mask != LaneMask::FULL {
             return None;
         }
@@ -247,17 +247,17 @@ impl<'a> BlockParser<'a> {
         let (base, after) = hex(self.text, at)?;
         let at = skip_blanks(self.text, after);
         if !self.text[at..].starts_with(&self.text[tail..tail + len]) {
-            self.seen[index as usize].tail.kept = false;
+            self.last_lines[index as usize].tail.kept = false;
             return None;
         }
         self.builder.prepared(index, form, base, if form == AddressForm::Affine { &words[..1] } else { words });
         Some(at + len)
     }
 
-    /// Notes the differences of the access that was read last, from `at` up to the end of its line; keeps them if they were the
-    /// same the time before.
+    /// Records the differences of the last access, from `at` to the end of its line, and caches them if the previous occurrence had the
+    /// same.
     #[inline]
-    fn learn_differences(&mut self, at: usize, end: usize, index: u32, seen: &Seen) {
+    fn record_differences(&mut self, at: usize, end: usize, index: u32, seen: &LastLine) {
         let text = self.text;
         if seen.mask != LaneMask::FULL {
             return;
@@ -265,7 +265,7 @@ impl<'a> BlockParser<'a> {
         let Some(at) = after_mode(text, at).map(|base| skip_blanks(text, skip_token(text, base))) else { return };
         let before = &text[seen.tail.at..seen.tail.at + seen.tail.len];
         let again = !before.is_empty() && text.get(at..end) == Some(before) && before.ends_with(b"\n");
-        let tail = &mut self.seen[index as usize].tail;
+        let tail = &mut self.last_lines[index as usize].tail;
         (tail.at, tail.len, tail.kept) = (at, end.saturating_sub(at), false);
         if again && let Some((form, words)) = self.builder.last_tail() {
             if tail.place == 0 {
@@ -278,21 +278,21 @@ impl<'a> BlockParser<'a> {
         }
     }
 
-    /// Notes how the instruction of the line at `at` is written, whose static part ends at `end`.
+    /// Records the text of the instruction in the line at `at`, whose static part ends at `end`.
     #[inline]
-    fn remember(&mut self, index: u32, at: usize, end: usize, mask: LaneMask, is_access: bool) {
+    fn record_line(&mut self, index: u32, at: usize, end: usize, mask: LaneMask, is_access: bool) {
         let text = self.text;
         let after = if is_access { (end + 1).min(text.len()) } else { next_line(text, end) };
-        // The last byte says that the token, or the line, ends here; at the end of the text there is none.
+        // A blank or line end must terminate the token or line; at the end of the text it is missing.
         let complete = text[after - 1] == if is_access { b' ' } else { b'\n' };
         let note = self.table.entries()[index as usize].note;
-        self.seen[self.before].next = index;
+        self.last_lines[self.before].next = index;
         self.before = index as usize;
-        let Seen { next, tail, .. } = self.seen[self.before];
-        self.seen[self.before] = Seen { at, len: if complete { after - at } else { 0 }, mask, is_access, note, next, tail };
+        let LastLine { next, tail, .. } = self.last_lines[self.before];
+        self.last_lines[self.before] = LastLine { at, len: if complete { after - at } else { 0 }, mask, is_access, note, next, tail };
     }
 
-    /// One instruction line into the builder; returns a place before its end.
+    /// Appends the instruction of one line to the builder and returns an offset inside that line.
     #[inline]
     fn instruction(&mut self, mut at: usize) -> Result<usize, Fault> {
         let (text, line) = (self.text, at);
@@ -303,7 +303,7 @@ impl<'a> BlockParser<'a> {
             return Err(malformed(text, at, "the program counter", "a hexadecimal number of at most 8 digits"));
         };
         at = skip_blanks(text, after);
-        // Most instructions run with all lanes, so that spelling is tried first.
+        // Most instructions have all lanes active, so this mask is tried first.
         let all = text.get(at..at + 8).is_some_and(|digits| digits == b"ffffffff") && is_end(text, at + 8);
         let mask = if all { Some((u64::from(u32::MAX), at + 8)) } else { hex(text, at) };
         let Some((mask, after)) = mask.filter(|&(mask, _)| mask <= u64::from(u32::MAX)) else {
@@ -319,7 +319,7 @@ impl<'a> BlockParser<'a> {
                     self.notes[entry.note as usize] += 1;
                 }
                 let is_access = entry.inst.mem.is_some();
-                self.remember(index, line, at, mask, is_access && mask.0 != 0);
+                self.record_line(index, line, at, mask, is_access && mask.0 != 0);
                 (index, is_access)
             }
             None => match self.extra.find(pc, text, at) {
@@ -343,7 +343,7 @@ impl<'a> BlockParser<'a> {
         self.addresses(at, index, mask)
     }
 
-    /// The addresses of an access, in any of the three modes.
+    /// Appends an access with addresses in any of the three address modes to the builder.
     fn addresses(&mut self, at: usize, index: u32, mask: LaneMask) -> Result<usize, Fault> {
         let text = self.text;
         let lanes = mask.count() as usize;
@@ -376,14 +376,14 @@ impl<'a> BlockParser<'a> {
         Ok(at)
     }
 
-    /// The base and the stride of an access.
+    /// Appends an access given by base and stride to the builder.
     fn strided(&mut self, at: usize, index: u32, mask: LaneMask) -> Result<usize, Fault> {
         let (text, lanes) = (self.text, mask.count() as usize);
         let Some((base, after)) = hex(text, at) else { return Err(too_few_addresses(text, at, b'1', 0, lanes)) };
         let at = skip_blanks(text, after);
         let Some((stride, after)) = decimal(text, at) else { return Err(malformed(text, at, "the stride", "a decimal number")) };
         let low = mask.0 >> mask.0.trailing_zeros();
-        self.notes[GAPS] += u64::from(low & low.wrapping_add(1) != 0);
+        self.notes[GAPS_NOTE] += u64::from(low & low.wrapping_add(1) != 0);
         match i32::try_from(if lanes > 1 { stride } else { 0 }) {
             Ok(stride) => self.builder.affine(index, mask, base, stride),
             Err(_) => {
@@ -404,7 +404,7 @@ impl<'a> BlockParser<'a> {
         at.min(end)
     }
 
-    /// N of a line `word = N`.
+    /// Returns `N` of a line `word = N`.
     fn assigned(&self, rest: &[u8], at: usize, word: &[u8]) -> Option<u32> {
         if !rest.starts_with(word) {
             return None;
@@ -437,7 +437,7 @@ impl<'a> BlockParser<'a> {
             return self.cut(at, block, "between two warps".into());
         }
         let more = self.text[at].is_ascii_hexdigit();
-        let what = if more { "a warp lists more instructions than it promises" } else { "this is no line of a CTA's block" };
+        let what = if more { "a warp lists more instructions than it declares" } else { "this line does not belong to a CTA's block" };
         let found = format!("{} in cta {}", quote(line), block.cta);
         let help = "the file is damaged: trace or copy it again".into();
         Fault { at, kind: ProblemKind::Count, what: what.into(), found, expected: "`warp = N` or `#END_TB`".into(), help }
@@ -458,7 +458,7 @@ impl<'a> BlockParser<'a> {
         Fault {
             at: at.min(self.text.len()),
             kind: ProblemKind::Count,
-            what: "a warp lists fewer instructions than it promises".into(),
+            what: "a warp lists fewer instructions than it declares".into(),
             found: format!("{found} instructions in cta {cta}, warp {warp}"),
             expected: format!("{promised}, by the line `insts = {promised}`"),
             help: "the file is damaged: trace or copy it again".into(),
@@ -477,7 +477,7 @@ impl<'a> BlockParser<'a> {
     }
 }
 
-/// The base of an access whose addresses, at `at`, are given by differences.
+/// Returns the offset of the base address if the address text at `at` has the mode of base and differences.
 #[inline]
 fn after_mode(text: &[u8], at: usize) -> Option<usize> {
     let at = skip_blanks(text, at);

@@ -1,4 +1,4 @@
-//! The decoder of a kernel, whatever it is stored as: text, or a native file.
+//! Decoder of a kernel that is stored as text or in a native file.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::decoder::{Batch, Setup, TextDecoder};
 use super::native::NativeDecoder;
 use super::table::StaticTable;
 
-/// Decodes one kernel from its first CTA to its last.
+/// A decoder of one kernel, from its first CTA to its last.
 #[derive(Debug)]
 pub(super) enum Decoder {
     Text(TextDecoder),
@@ -21,7 +21,7 @@ impl Decoder {
         }
     }
 
-    /// Bytes of text read so far; of a native file, the text that it represents.
+    /// Returns the bytes of text read so far. For a native file these are the bytes of the text that it represents.
     pub(super) fn bytes_read(&self) -> u64 {
         match self {
             Self::Text(decoder) => decoder.bytes_read(),
@@ -29,7 +29,7 @@ impl Decoder {
         }
     }
 
-    /// Warp instructions of the kernel, where the file says so.
+    /// Returns the kernel's warp instructions if the file contains their number.
     pub(super) fn instructions(&self) -> Option<u64> {
         match self {
             Self::Text(_) => None,
@@ -37,7 +37,7 @@ impl Decoder {
         }
     }
 
-    /// The static instructions and their notes; none before the first batch.
+    /// Returns the static instructions and their notes, or `None` before the first batch.
     pub(super) fn table(&self) -> Option<&StaticTable> {
         match self {
             Self::Text(decoder) => Some(decoder.table()),
@@ -45,7 +45,7 @@ impl Decoder {
         }
     }
 
-    /// Goes back to a CTA, or as near before it as the file allows; returns the CTA that comes next.
+    /// Seeks back to a CTA, or to the closest earlier position that the file allows; returns the CTA that comes next.
     pub(super) fn seek(&mut self, cta: u32) -> u32 {
         match self {
             Self::Text(decoder) => {
@@ -56,7 +56,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes the next CTAs: at least one, further ones while their text stays below `budget` bytes and is at hand.
+    /// Decodes at least one CTA, and further CTAs that are already in memory while their text stays below `budget` bytes.
     pub(super) fn next_batch(&mut self, budget: usize) -> Batch {
         match self {
             Self::Text(decoder) => decoder.next_batch(budget),

@@ -1,7 +1,8 @@
-//! Decodes a kernel's file batch by batch: read text, split it into CTA blocks, decode these in parallel, merge in CTA order.
+//! Batch decoder of a kernel's text file: it reads text, splits it into CTA blocks, decodes these in parallel and merges the results in CTA
+//! order.
 //!
-//! The same programs come out for every number of threads and every size of batch: static instructions are numbered in
-//! the order in which they occur in the file. Besides the text of one batch the decoder holds the static table only.
+//! The decoded programs do not depend on the number of threads or the batch size: static instructions are numbered in the order in which
+//! they occur in the file. Besides the text of one batch the decoder holds only the static table.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -20,98 +21,98 @@ use super::native::NativeKernel;
 use super::reader::Feed;
 use super::table::{Dialect, StaticTable};
 
-/// Opens a CTA's block.
+/// Marker that opens a CTA's block.
 const OPEN: &[u8] = b"#BEGIN_TB";
-/// Closes a CTA's block.
+/// Marker that closes a CTA's block.
 const CLOSE: &[u8] = b"#END_TB";
 
-/// Text without a CTA's opening mark after which no mark is expected any more.
-const UNGROUPED: usize = 1 << 20;
+/// Bytes of text without an opening marker after which the file is rejected.
+const MAX_UNGROUPED_BYTES: usize = 1 << 20;
 
-/// Bytes of text that a CTA has at most, and one of its lines.
-const LONGEST_CTA: usize = 1 << 30;
-const LONGEST_LINE: usize = 1 << 20;
+/// Maximum bytes of text of a CTA, and of a line.
+const MAX_CTA_BYTES: usize = 1 << 30;
+const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// All that decoding a kernel's file needs to know.
+/// Settings for decoding a kernel's file.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub(super) file: PathBuf,
     pub(super) dialect: Dialect,
     pub(super) layout: Layout,
-    /// CTAs by the header.
+    /// CTAs of the grid according to the header.
     pub(super) ctas: u32,
-    /// The header's grid, for messages.
+    /// The grid's dimensions as text for messages.
     pub(super) grid: String,
     pub(super) chunk: usize,
-    /// The kernel in a native file; without one `file` is text.
+    /// The kernel in a native file, or `None` if `file` is text.
     pub(super) native: Option<Arc<NativeKernel>>,
-    /// The threads that decode; none decodes on the caller's.
+    /// Thread pool for decoding; without a pool the caller's thread decodes.
     pub(super) pool: Option<Arc<ThreadPool>>,
 }
 
-/// How a file ended.
+/// The outcome at the end of a file.
 #[derive(Clone, Debug)]
 pub(super) enum End {
-    /// All CTAs came out, and nothing follows them.
+    /// All CTAs are decoded, and no text follows them.
     Finished,
-    /// Nothing can be decoded from CTA `from` on.
+    /// CTAs from `from` on cannot be decoded.
     Failed {
-        /// The first CTA that is missing.
+        /// Index of the first CTA that cannot be decoded.
         from: u32,
-        /// Why.
+        /// The error that stopped decoding.
         error: TraceError,
     },
 }
 
-/// A CTA and what was unusual in it.
+/// A decoded CTA with the counts of its notes.
 #[derive(Debug)]
 pub(super) struct Decoded {
     pub(super) program: Arc<CtaProgram>,
-    /// Counts for a tally, when there are any.
+    /// Counts of notes for a tally, if any note occurred.
     pub(super) notes: Option<Box<[u64]>>,
 }
 
-/// Consecutive CTAs, and the end if it was reached.
+/// Consecutive decoded CTAs, and the end of the file if it was reached.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) ctas: Vec<Decoded>,
     pub(super) end: Option<End>,
 }
 
-/// Decodes one file of text from its start to its end.
+/// A decoder of one text file from its start to its end.
 #[derive(Debug)]
 pub(super) struct TextDecoder {
     setup: Arc<Setup>,
     feed: Option<Feed>,
     text: Arc<Vec<u8>>,
-    /// Where the first block that is not decoded starts.
+    /// Offset of the first block that is not decoded.
     start: usize,
-    /// Lines before the text.
+    /// Lines of the file before the buffered text.
     lines: u64,
     read: u64,
     produced: u32,
     table: Arc<StaticTable>,
     code: Arc<[StaticInst]>,
-    sharing: Sharing,
-    /// The blocks of the last batch.
+    sharing: StreamCache,
+    /// Byte ranges of the blocks of the last batch.
     spans: Vec<Range<usize>>,
-    /// What follows the last CTA, when that is wanted.
+    /// Text after the last CTA, if the caller requested it.
     tail: Option<Vec<u8>>,
-    promise: Promise,
+    declared: DeclaredSize,
 }
 
-/// What the first block that is not decoded promises, as far as its text was read.
+/// Declared sizes of the first block that is not decoded, as far as its text has been read.
 #[derive(Clone, Copy, Debug, Default)]
-struct Promise {
-    /// Bytes of the block that were looked at: whole lines.
+struct DeclaredSize {
+    /// Bytes of the block that were examined, in whole lines.
     seen: usize,
     lines: u64,
     warps: u64,
     instructions: u64,
 }
 
-impl Promise {
-    /// Looks at what was read since the last call; returns what is wrong with a block that goes on like this, at a place of `block`.
+impl DeclaredSize {
+    /// Examines the text read since the last call. Returns the offset in `block` and a description if the block exceeds its declared size.
     fn overrun(&mut self, block: &[u8]) -> Option<(usize, String)> {
         for end in memchr::memchr_iter(b'\n', &block[self.seen..]).map(|end| self.seen + end).collect::<Vec<_>>() {
             let line = &block[self.seen..end];
@@ -122,20 +123,20 @@ impl Promise {
             }
             self.lines += 1;
             self.seen = end + 1;
-            // Blank lines and comments may come between those that are promised.
+            // Blank lines and comments may come between the declared lines.
             let most = self.instructions.saturating_mul(2).saturating_add(64 * self.warps + 65_536);
             if self.lines > most {
                 let Self { lines, warps, instructions, .. } = self;
                 return Some((
                     self.seen,
-                    format!("more than {lines} lines, of {instructions} instructions in {warps} warps that it promises"),
+                    format!("more than {lines} lines, of {instructions} instructions in {warps} warps that it declares"),
                 ));
             }
         }
-        if block.len() - self.seen > LONGEST_LINE {
-            return Some((self.seen, format!("a line of more than {LONGEST_LINE} bytes")));
+        if block.len() - self.seen > MAX_LINE_BYTES {
+            return Some((self.seen, format!("a line of more than {MAX_LINE_BYTES} bytes")));
         }
-        (block.len() > LONGEST_CTA).then(|| (self.seen, format!("more than {LONGEST_CTA} bytes of text")))
+        (block.len() > MAX_CTA_BYTES).then(|| (self.seen, format!("more than {MAX_CTA_BYTES} bytes of text")))
     }
 }
 
@@ -151,51 +152,51 @@ impl TextDecoder {
             produced: 0,
             table: Arc::default(),
             code: Arc::default(),
-            sharing: Sharing::default(),
+            sharing: StreamCache::default(),
             spans: Vec::new(),
             tail: None,
-            promise: Promise::default(),
+            declared: DeclaredSize::default(),
         }
     }
 
-    /// Bytes of text read so far.
+    /// Returns the bytes of text read so far.
     pub(super) fn bytes_read(&self) -> u64 {
         self.read
     }
 
-    /// The static instructions and their notes.
+    /// Returns the static instructions and their notes.
     pub(super) fn table(&self) -> &StaticTable {
         &self.table
     }
 
-    /// What decoding the file needs to know.
+    /// Returns the settings for decoding the file.
     pub(super) fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// Keeps the text after the last CTA for [`Self::take_tail`].
+    /// Makes the decoder keep the text after the last CTA for [`Self::take_tail`].
     pub(super) fn keep_tail(&mut self) {
         self.tail = Some(Vec::new());
     }
 
-    /// The text after the last CTA, once the end is reached.
+    /// Takes the text after the last CTA; complete only at the end of the file.
     pub(super) fn take_tail(&mut self) -> Vec<u8> {
         self.tail.take().unwrap_or_default()
     }
 
-    /// The text of a CTA of the last batch, from the end of the CTA before it to its closing mark.
+    /// Returns the text of block `number` of the last batch, from the end of the previous block to the closing marker.
     pub(super) fn text_of(&self, number: usize) -> &[u8] {
         let span = &self.spans[number];
         &self.text[span.start..(span.end + CLOSE.len()).min(self.text.len())]
     }
 
-    /// Goes back to the start of the file; the static instructions and their numbers stay.
+    /// Rewinds to the start of the file; the static instructions keep their indices.
     pub(super) fn rewind(&mut self) {
         let (table, code) = (Arc::clone(&self.table), Arc::clone(&self.code));
         *self = Self { table, code, ..Self::new(Arc::clone(&self.setup)) };
     }
 
-    /// Decodes the next CTAs: at least one, further ones while their text stays below `budget` bytes and is at hand.
+    /// Decodes at least one CTA, and further CTAs that are already in memory while their text stays below `budget` bytes.
     pub(super) fn next_batch(&mut self, budget: usize) -> Batch {
         match self.blocks(budget) {
             Ok(Blocks::Some(blocks)) => self.decode(blocks),
@@ -215,7 +216,7 @@ impl TextDecoder {
         Batch { ctas: Vec::new(), end: Some(end) }
     }
 
-    /// Finds the next blocks of the text, reading on if none is complete.
+    /// Finds the next blocks of the text; reads more text if no block is complete.
     fn blocks(&mut self, budget: usize) -> std::io::Result<Blocks> {
         let mut blocks = Vec::new();
         let (mut from, mut scanned) = (self.start, self.start);
@@ -229,22 +230,22 @@ impl TextDecoder {
                 blocks.push(Block { cta, range: from..stop, cut: false });
                 from = stop + CLOSE.len();
                 scanned = from;
-                // The first CTA of a file fills the table that the others find most of their instructions in.
+                // The first CTA is decoded alone: it fills the table in which the other CTAs find most of their instructions.
                 if from - self.start >= budget || self.table.entries().is_empty() {
                     return Ok(Blocks::Some(blocks));
                 }
             } else if !blocks.is_empty() {
                 return Ok(Blocks::Some(blocks));
             } else {
-                // Without an opening mark this is no grouped trace; do not read all of it to find that out.
-                let first = &self.text[self.start..self.text.len().min(self.start + UNGROUPED)];
-                if first.len() == UNGROUPED && memmem::find(first, OPEN).is_none() {
+                // Text without an opening marker is not a grouped trace; it is rejected without reading all of it.
+                let first = &self.text[self.start..self.text.len().min(self.start + MAX_UNGROUPED_BYTES)];
+                if first.len() == MAX_UNGROUPED_BYTES && memmem::find(first, OPEN).is_none() {
                     return Ok(self.tail(cta));
                 }
-                if let Some((at, found)) = self.promise.overrun(&self.text[self.start..]) {
-                    return Ok(Blocks::End(self.endless(cta, self.start + at, found)));
+                if let Some((at, found)) = self.declared.overrun(&self.text[self.start..]) {
+                    return Ok(Blocks::End(self.oversized(cta, self.start + at, found)));
                 }
-                // The marker may straddle two chunks.
+                // The closing marker may straddle two chunks.
                 scanned = self.text.len().saturating_sub(CLOSE.len()).max(from) - self.start;
                 if !self.fill()? {
                     return Ok(self.tail(cta));
@@ -255,7 +256,7 @@ impl TextDecoder {
         }
     }
 
-    /// Drops decoded text and appends the next chunk; false at the end of the file.
+    /// Drops decoded text and appends the next chunk; returns false at the end of the file.
     fn fill(&mut self) -> std::io::Result<bool> {
         let Self { setup, feed, text, start, lines, .. } = self;
         if feed.is_none() {
@@ -271,7 +272,7 @@ impl TextDecoder {
         Ok(more)
     }
 
-    /// What follows the last CTA of the grid must be blank.
+    /// Checks that only blanks follow the last CTA of the grid.
     fn after_last(&mut self) -> std::io::Result<Blocks> {
         loop {
             if let Some(n) = self.text[self.start..].iter().position(|&b| b > b' ') {
@@ -279,7 +280,7 @@ impl TextDecoder {
                 let fault = Fault {
                     at: self.start + n,
                     kind: ProblemKind::Count,
-                    what: "the file goes on after the last CTA of the grid".into(),
+                    what: "the file continues after the last CTA of the grid".into(),
                     found: super::text::quote(super::text::token(&self.text, self.start + n)),
                     expected: format!("the end of the file, as `-grid dim = {grid}` says"),
                     help: "the header's grid dim or the file is wrong: trace the kernel again".into(),
@@ -288,14 +289,14 @@ impl TextDecoder {
             }
             if let Some(tail) = &mut self.tail {
                 tail.extend_from_slice(&self.text[self.start..]);
-                if tail.len() > LONGEST_LINE {
+                if tail.len() > MAX_LINE_BYTES {
                     let fault = Fault {
                         at: self.text.len(),
                         kind: ProblemKind::Count,
-                        what: "the file goes on after the last CTA of the grid".into(),
-                        found: format!("more than {LONGEST_LINE} bytes of blanks"),
+                        what: "the file continues after the last CTA of the grid".into(),
+                        found: format!("more than {MAX_LINE_BYTES} bytes of blanks"),
                         expected: "the end of the file".into(),
-                        help: "remove them: they mean nothing".into(),
+                        help: "remove them: they have no meaning".into(),
                     };
                     return Ok(Blocks::End(self.failed(self.setup.ctas - 1, fault)));
                 }
@@ -307,20 +308,22 @@ impl TextDecoder {
         }
     }
 
-    /// CTA `cta` goes on for longer than it can.
-    fn endless(&self, cta: u32, at: usize, found: String) -> End {
+    /// Returns the failure of CTA `cta` whose block exceeds its declared or maximum size.
+    fn oversized(&self, cta: u32, at: usize, found: String) -> End {
         let fault = Fault {
             at,
             kind: ProblemKind::Count,
-            what: "a CTA goes on after what it promises".into(),
+            what: "a CTA is longer than it declares".into(),
             found: format!("{found}, in cta {cta}"),
-            expected: format!("`#END_TB` after the instructions that its lines `insts = N` count, in at most {LONGEST_CTA} bytes of text"),
+            expected: format!(
+                "`#END_TB` after the instructions that its lines `insts = N` count, in at most {MAX_CTA_BYTES} bytes of text"
+            ),
             help: "the file is damaged: trace or copy it again".into(),
         };
         self.failed(cta, fault)
     }
 
-    /// The file ended without closing CTA `cta`: cut inside it, or before it.
+    /// Handles the end of the file without a closing marker for CTA `cta`: the file is cut inside this CTA or before it.
     fn tail(&mut self, cta: u32) -> Blocks {
         let rest = &self.text[self.start..];
         if memmem::find(rest, OPEN).is_some() || rest.iter().any(|&b| b > b' ') && !is_comments(rest) {
@@ -341,7 +344,7 @@ impl TextDecoder {
     fn failed(&self, from: u32, fault: Fault) -> End {
         let before = &self.text[..fault.at.min(self.text.len())];
         let mut line = self.lines + 1 + memchr::memchr_iter(b'\n', before).count() as u64;
-        // At the end of the file the fault is in the last line, not in the empty one after its line end.
+        // At the end of the file the fault is in the last line, not in the empty line after its line end.
         if before.len() == self.text.len() && matches!(before.last(), None | Some(b'\n')) {
             line = line.saturating_sub(1).max(1);
         }
@@ -371,7 +374,7 @@ impl TextDecoder {
         });
         self.spans = blocks.iter().map(|block| block.range.clone()).collect();
         self.start = blocks.last().map_or(self.start, |block| (block.range.end + CLOSE.len()).min(self.text.len()));
-        self.promise = Promise::default();
+        self.declared = DeclaredSize::default();
         self.produced += faulty as u32;
         parsed.truncate(faulty);
         let ctas = parsed.into_iter().map(|p| self.program(p)).collect();
@@ -386,13 +389,13 @@ impl TextDecoder {
         Decoded { program: Arc::new(CtaProgram { code: Arc::clone(&self.code), warps, ..CtaProgram::default() }), notes: parsed.notes }
     }
 
-    /// Decodes blocks against the table as it is, in parallel if there is a pool; results come in the order of `blocks`.
+    /// Decodes blocks with the current table, in parallel if there is a pool; results come in the order of `blocks`.
     fn parse(&self, blocks: &[Block]) -> Vec<Parsed> {
         let Some(pool) = self.setup.pool.as_ref().filter(|_| blocks.len() > 1) else {
             return parse_all(&self.text, &self.table, &self.setup, blocks);
         };
-        // The caller waits on a channel and not in the pool: a worker of another pool that waited there might take up
-        // another job meanwhile, which might want this very kernel.
+        // The caller waits on a channel instead of in the pool: a waiting worker of another pool could execute another job that needs this
+        // kernel.
         let share = blocks.len().div_ceil(pool.current_num_threads() * 4);
         let (send, receive) = unbounded();
         for (number, part) in blocks.chunks(share).enumerate() {
@@ -400,7 +403,7 @@ impl TextDecoder {
             let (part, send) = (part.to_vec(), send.clone());
             pool.spawn(move || {
                 let parsed = parse_all(&text, &table, &setup, &part);
-                // Released first, so that the text can grow in place when the results are in.
+                // Releases the references first, so that the text can grow in place when the results have arrived.
                 drop((text, table, setup));
                 drop(send.send((number, parsed)));
             });
@@ -424,38 +427,38 @@ fn parse_all(text: &[u8], table: &StaticTable, setup: &Setup, blocks: &[Block]) 
     blocks.iter().map(|block| parser.parse(block)).collect()
 }
 
-/// Whether only blank lines, comments and header lines are left.
+/// Returns true if only blank lines, comments and header lines remain.
 fn is_comments(text: &[u8]) -> bool {
     text.split(|&b| b == b'\n').all(|line| matches!(line.trim_ascii().first(), None | Some(b'#' | b'-')))
 }
 
-/// Streams seen before, so that warps that execute the same share one allocation.
+/// Cache of decoded streams: warps that execute the same instructions share one allocation.
 #[derive(Debug, Default)]
-pub(super) struct Sharing {
+pub(super) struct StreamCache {
     seen: FxHashMap<u64, WarpStream>,
-    asked: u64,
+    lookups: u64,
     found: u64,
 }
 
-impl Sharing {
-    /// Streams remembered at most.
-    const MOST: usize = 4096;
-    /// Streams after which the search is given up if fewer than one in 16 was known.
-    const TRIAL: u64 = 8192;
+impl StreamCache {
+    /// Maximum number of cached streams.
+    const MAX_STREAMS: usize = 4096;
+    /// Streams after which the cache is disabled if fewer than one in 16 was found in it.
+    const TRIAL_STREAMS: u64 = 8192;
 
     pub(super) fn share(&mut self, stream: WarpStream, print: u64) -> WarpStream {
-        if self.asked >= Self::TRIAL && self.found * 16 < self.asked {
+        if self.lookups >= Self::TRIAL_STREAMS && self.found * 16 < self.lookups {
             self.seen = FxHashMap::default();
             return stream;
         }
-        self.asked += 1;
+        self.lookups += 1;
         match self.seen.get(&print) {
             Some(known) if *known == stream => {
                 self.found += 1;
                 known.clone()
             }
             _ => {
-                if self.seen.len() >= Self::MOST {
+                if self.seen.len() >= Self::MAX_STREAMS {
                     self.seen.clear();
                 }
                 self.seen.insert(print, stream.clone());

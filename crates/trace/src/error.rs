@@ -1,52 +1,52 @@
-//! What was wrong with a trace, in words that say where, what was found, what belongs there and what to do.
+//! Errors of traces: each states its location, the text found, the text expected and a remedy.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The kind of a problem, for callers that act on it.
+/// The kind of a problem, for callers that handle kinds differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// A file or folder is not there.
+    /// A file or folder does not exist.
     Missing,
     /// A file cannot be read or decompressed.
     Unreadable,
-    /// The kernel list is empty or has a broken line.
+    /// The kernel list is empty or has a malformed line.
     List,
-    /// The kernel's header lacks something or contradicts itself.
+    /// The kernel's header is incomplete or contradictory.
     Header,
-    /// The file ends too early.
+    /// The file ends before the kernel is complete.
     Cut,
-    /// The instructions contradict what the header or the warp promises.
+    /// The instructions contradict the counts that the header or the warp declares.
     Count,
     /// An instruction line is malformed.
     Instruction,
-    /// An opcode is in no table.
+    /// No opcode table contains the opcode.
     Opcode,
 }
 
-/// One thing that is wrong, and where.
+/// A problem of a trace with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What kind of problem it is.
+    /// Kind of the problem.
     pub kind: ProblemKind,
-    /// The file, as it was opened.
+    /// Path of the file as it was opened.
     pub file: PathBuf,
-    /// The line, counted from 1, when the problem is in one.
+    /// Line of the problem, counted from 1, if it is in a line.
     pub line: Option<u64>,
-    /// What is wrong, in a sentence without a full stop.
+    /// Description of the problem, a sentence without a full stop.
     pub what: String,
-    /// What was found there.
+    /// Text found at the location.
     pub found: String,
-    /// What belongs there.
+    /// Text expected at the location.
     pub expected: String,
-    /// What the user can do.
+    /// Remedy for the user.
     pub help: String,
 }
 
-/// Why a trace cannot be used: at least one problem, in file order.
+/// The problems that make a trace unusable: at least one, in file order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
-    /// Everything that is wrong, as far as it could be seen at once.
+    /// All problems that could be detected together.
     pub problems: Vec<Problem>,
 }
 
@@ -80,7 +80,7 @@ impl From<Problem> for TraceError {
     }
 }
 
-/// A problem at an offset of a text; the holder of the text knows file and line.
+/// A problem at an offset of a text; the caller adds file and line.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     pub(super) at: usize,
@@ -92,14 +92,14 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    /// Places the fault in its file.
+    /// Converts the fault to a problem at a line of a file.
     pub(super) fn in_file(self, file: &Path, line: Option<u64>) -> Problem {
         let Self { kind, what, found, expected, help, .. } = self;
         Problem { kind, file: file.to_path_buf(), line, what, found, expected, help }
     }
 }
 
-/// The problem of a file that cannot be read.
+/// Returns the problem for a file that cannot be read.
 pub fn unreadable(file: &Path, error: &std::io::Error) -> Problem {
     let missing = error.kind() == std::io::ErrorKind::NotFound;
     Problem {

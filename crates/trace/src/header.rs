@@ -7,30 +7,30 @@ use warpshard_workload::{Dim3, KernelInfo};
 use super::error::{Fault, ProblemKind};
 use super::text::{next_line, quote};
 
-/// Registers that the register file can give a thread, RZ excluded.
-pub(super) const MOST_REGISTERS: u64 = 255;
-/// Threads of the largest CTA that CUDA launches.
-pub(super) const MOST_THREADS: u64 = 1024;
+/// Maximum registers per thread, RZ excluded.
+pub(super) const MAX_REGISTERS: u64 = 255;
+/// Maximum threads of a CTA in CUDA.
+pub(super) const MAX_THREADS: u64 = 1024;
 
-/// A header as read; missing or impossible values are listed in `faults`.
+/// The parsed header of a kernel. [`parse`] returns missing or impossible values as faults.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub(super) info: KernelInfo,
     pub(super) binary_version: u32,
-    /// The opcode table; `None` when the version names none and leniency may guess.
+    /// Generation of the opcode table; `None` if the binary version is unknown and leniency allows a guess.
     pub(super) generation: Option<Generation>,
-    /// The tracer's version as an integer: "1.2" is 1, missing is 0.
+    /// Major version of the tracer: 1 for "1.2", 0 if missing.
     pub(super) tracer_version: u32,
     pub(super) lineinfo: bool,
-    /// Instructions for textures and surfaces have addresses, as only traces of programs say.
+    /// True if texture and surface instructions have addresses; only traces generated from programs have them.
     pub(super) images: bool,
-    /// The register count is impossible and `lenient` allows a guess.
+    /// True if the register count is impossible and `lenient` allows a guess.
     pub(super) guess_registers: bool,
-    /// Things accepted though unusual.
+    /// Descriptions of unusual but accepted input.
     pub(super) notes: Vec<String>,
 }
 
-/// Reads the header of `text`, which holds all of it. All faults are reported together.
+/// Parses the header at the start of `text`, which must contain all of it. Reports all faults together.
 pub(super) fn parse(text: &[u8], lenient: bool) -> Result<Header, Vec<Fault>> {
     let mut reader = HeaderReader { lenient, faults: Vec::new(), fields: Fields::default(), notes: Vec::new() };
     let mut at = 0;
@@ -52,7 +52,7 @@ pub(super) fn parse(text: &[u8], lenient: bool) -> Result<Header, Vec<Fault>> {
     reader.finish(at)
 }
 
-/// Fields as found, each with the offset of its line.
+/// Header fields, each with the offset of its line if messages need it.
 #[derive(Default)]
 struct Fields {
     name: String,
@@ -79,7 +79,7 @@ struct HeaderReader {
 }
 
 impl HeaderReader {
-    /// Takes one line; false when it is no header line at all.
+    /// Parses one line; returns false if it is not a header line.
     fn line(&mut self, at: usize, line: &[u8]) -> bool {
         let text = String::from_utf8_lossy(line);
         let Some((key, value)) = text.strip_prefix('-').and_then(|rest| rest.split_once('=')) else { return false };
@@ -114,7 +114,7 @@ impl HeaderReader {
         if !understood {
             let expected = match key {
                 "grid dim" | "block dim" => "three numbers, as in (8,1,1)",
-                "after kernels" => "numbers of launches from 1 on, as in 1,3",
+                "after kernels" => "launch numbers, which start at 1, as in 1,3",
                 "shmem base_addr" | "local mem base_addr" => "a hexadecimal address, as in 0x00007f73cb000000",
                 _ => "a whole number",
             };
@@ -149,12 +149,12 @@ impl HeaderReader {
             self.fault(at, "the grid has an impossible size".into(), grid.to_string(), "1 to 4294967295 CTAs".into(), help.into());
         }
         if let Some((at, block)) = block
-            && (block.count() == 0 || block.count() > MOST_THREADS)
+            && (block.count() == 0 || block.count() > MAX_THREADS)
         {
             let (threads, warps) = (block.count(), block.count().div_ceil(32));
             let found = format!("{block}, which is {threads} threads or {warps} warps");
             let help = "correct the line: its product is 32 times the warps that each CTA lists".into();
-            self.fault(at, "no SM holds a CTA of this size".into(), found, format!("1 to {MOST_THREADS} threads"), help);
+            self.fault(at, "no SM holds a CTA of this size".into(), found, format!("1 to {MAX_THREADS} threads"), help);
         }
         let guess_registers = self.check_registers(registers);
         let generation = self.check_version(version);
@@ -196,22 +196,22 @@ impl HeaderReader {
         })
     }
 
-    /// Whether the register count has to be guessed; a fault when it is impossible and must not be guessed.
+    /// Returns true if the register count must be guessed; records a fault if the count is impossible and guessing is not allowed.
     fn check_registers(&mut self, registers: Option<(usize, u64)>) -> bool {
-        let Some((at, count)) = registers.filter(|&(_, count)| count > MOST_REGISTERS) else { return false };
+        let Some((at, count)) = registers.filter(|&(_, count)| count > MAX_REGISTERS) else { return false };
         if !self.lenient {
             self.fault(
                 at,
-                "the registers per thread exceed any machine".into(),
+                "the registers per thread exceed the limit of every machine".into(),
                 format!("`-nregs = {count}`"),
-                format!("at most {MOST_REGISTERS}"),
+                format!("at most {MAX_REGISTERS}"),
                 "write the number the compiler reports, or pass --lenient to take the highest register used".into(),
             );
         }
         self.lenient
     }
 
-    /// The opcode table; `None` without a fault when it is to be guessed.
+    /// Returns the generation of the binary version, or `None` if it is unknown; records a fault if guessing is not allowed.
     fn check_version(&mut self, version: Option<(usize, u64)>) -> Option<Generation> {
         let (at, number) = version?;
         let generation = u32::try_from(number).ok().and_then(Generation::of);
@@ -230,7 +230,7 @@ impl HeaderReader {
 
 const REDO: &str = "trace the kernel again, or write the line by hand";
 
-/// Launches by their numbers in the list, from 1 on.
+/// Parses launch numbers of the list, which start at 1, into kernel indices.
 fn numbers(value: &str) -> Option<Vec<KernelIndex>> {
     value.split(',').map(|number| number.trim().parse::<u32>().ok()?.checked_sub(1).map(KernelIndex)).collect()
 }
@@ -238,7 +238,7 @@ fn numbers(value: &str) -> Option<Vec<KernelIndex>> {
 fn dim(value: &str) -> Option<Dim3> {
     let mut parts = value.strip_prefix('(')?.strip_suffix(')')?.split(',').map(|part| part.trim().parse::<u32>().ok());
     let dim = Dim3 { x: parts.next()??, y: parts.next()??, z: parts.next()?? };
-    // The product of three sizes of 32 bits may exceed 64; such a grid is no grid.
+    // The product of three 32-bit sizes may exceed 64 bits; such a grid is rejected.
     u64::from(dim.x).checked_mul(u64::from(dim.y))?.checked_mul(u64::from(dim.z))?;
     parts.next().is_none().then_some(dim)
 }

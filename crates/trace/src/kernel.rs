@@ -1,4 +1,4 @@
-//! Opens a kernel's file: reads its header and prepares the decoder, guessing what leniency may guess.
+//! Opening of a kernel's file: parses its header, guesses missing values in lenient mode and prepares the decoder.
 
 use std::fmt;
 use std::io::Read;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rayon::ThreadPool;
 
-use warpshard_base::MOST_KERNELS;
+use warpshard_base::MAX_KERNELS;
 use warpshard_isa::Generation;
 use warpshard_workload::KernelInfo;
 
@@ -21,12 +21,12 @@ use super::options::TraceOptions;
 use super::reader;
 use super::table::{Dialect, Entry, StaticTable};
 
-/// Where a kernel is.
+/// Location of a kernel.
 #[derive(Clone, Debug)]
 pub(super) enum KernelFile {
-    /// A file of text.
+    /// A text file.
     Text(PathBuf),
-    /// The kernel of that number in a native file.
+    /// Kernel number in a native file.
     Native(Arc<Container>, usize),
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for KernelFile {
 }
 
 impl KernelFile {
-    /// The file as messages name it.
+    /// Returns the file's name for messages.
     fn label(&self) -> PathBuf {
         match self {
             Self::Text(file) => file.clone(),
@@ -56,21 +56,21 @@ impl KernelFile {
     }
 }
 
-/// A kernel whose header is read and whose body is not.
+/// A kernel with a parsed header and an unread body.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) info: KernelInfo,
     pub(super) header: Header,
     pub(super) generation: Generation,
     pub(super) setup: Arc<Setup>,
-    /// Bytes of its file, or in its native file those that simulation reads.
+    /// Bytes of the kernel's text file, or bytes in the native file that simulation reads.
     pub(super) stored: u64,
     /// Guesses and unknown header lines.
     pub(super) notes: Vec<String>,
 }
 
 impl Opened {
-    /// Reads the lines that a native file says the kernel uses, and finds nothing wrong with them.
+    /// Checks that the list of used cache lines in a native file can be read.
     pub(super) fn check_lines(&self) -> Result<(), TraceError> {
         self.setup.native.as_ref().map_or(Ok(()), |native| native.used_lines(0).map(drop))
     }
@@ -141,20 +141,20 @@ fn setup(
         },
         ctas: header.info.ctas(),
         grid: header.info.grid.to_string(),
-        // Every thread gets its share of a batch.
+        // One chunk per thread.
         chunk: options.chunk_bytes.max(1) * options.threads.max(1),
         native: native.cloned(),
         pool: pool.cloned(),
     })
 }
 
-/// The text of a file up to its first CTA, or all of it.
+/// Returns the text of a file up to its first CTA, or all text without a CTA.
 fn head(file: &Path) -> std::io::Result<Vec<u8>> {
     let mut reader = reader::open(file)?;
     let mut text = Vec::new();
     loop {
         let read = reader.by_ref().take(1 << 14).read_to_end(&mut text)?;
-        // A line that starts with `#` ends the header; something without line ends is no trace.
+        // A line that starts with `#` ends the header; a long text without line ends is not a trace.
         if read == 0 || text.starts_with(b"#") || memchr::memmem::find(&text, b"\n#").is_some() || text.len() > 1 << 20 {
             return Ok(text);
         }
@@ -174,7 +174,7 @@ fn place(file: &Path, text: &[u8], faults: Vec<Fault>) -> TraceError {
     TraceError { problems: problems.collect() }
 }
 
-/// Warps that the first CTA lists, when the text holds all of it.
+/// Returns the number of warps that the first CTA lists, or `None` if the text does not contain the whole CTA.
 fn warps_of_first_cta(text: &[u8]) -> Option<usize> {
     let end = memchr::memmem::find(text, b"#END_TB")?;
     Some(memchr::memmem::find_iter(&text[..end], b"\nwarp = ").count())
@@ -192,7 +192,7 @@ fn empty(file: &Path) -> Problem {
     }
 }
 
-/// All static instructions of a file, for guesses.
+/// All static instructions of a file, the input of guesses.
 struct Survey(Decoder);
 
 impl Survey {
@@ -218,25 +218,24 @@ impl Survey {
 
     fn registers(&self) -> u32 {
         let of = |entry: &Entry| {
-            // A wide access names the first register of its value only.
+            // A wide access names only the first register of its value.
             let wide = entry.inst.mem.map_or(0, |mem| u16::from(mem.width).div_ceil(4) - 1);
             let names = std::iter::once(entry.inst.dst).chain(entry.inst.src);
-            names.filter(|&register| u64::from(register) < header::MOST_REGISTERS).map(|register| register + wide).max()
+            names.filter(|&register| u64::from(register) < header::MAX_REGISTERS).map(|register| register + wide).max()
         };
         let highest = self.entries().iter().filter_map(of).max();
-        highest.map_or(1, |register| u32::from(register) + 1).min(header::MOST_REGISTERS as u32)
+        highest.map_or(1, |register| u32::from(register) + 1).min(header::MAX_REGISTERS as u32)
     }
 }
 
-/// The problem of a workload with more kernels than can be numbered.
-/// Refuses kernel `number` of a list, counted from 0, when it waits for one that is not launched before it.
+/// Rejects kernel `number` of a list, counted from 0, if it waits for a kernel that is not launched before it.
 pub(super) fn check_order(opened: &Opened, number: usize) -> Result<(), TraceError> {
     let Some(early) = opened.info.after.iter().find(|before| before.index() >= number) else { return Ok(()) };
     Err(TraceError::from(Problem {
         kind: ProblemKind::Header,
         file: opened.setup.file.clone(),
         line: None,
-        what: "the kernel waits for one that is not launched before it".into(),
+        what: "the kernel waits for a kernel that is not launched before it".into(),
         found: format!("`-after kernels` with {}, in kernel {} of the list", early.index() + 1, number + 1),
         expected: "numbers of kernels before it in the list".into(),
         help: "run the whole trace, or take the line out of the header".into(),
@@ -250,7 +249,7 @@ pub(super) fn too_many_kernels(path: &Path, kernels: usize) -> Problem {
         line: None,
         what: "the trace launches too many kernels".into(),
         found: format!("{kernels} kernels"),
-        expected: format!("at most {MOST_KERNELS}"),
+        expected: format!("at most {MAX_KERNELS}"),
         help: "split the kernel list, and simulate its parts one after the other".into(),
     }
 }

@@ -1,10 +1,10 @@
-//! Recorded SASS traces in the Accel-Sim format: read as streams with bounded memory, checked, and written.
+//! Reader and writer of recorded SASS traces in the Accel-Sim format, with streaming in bounded memory and checks.
 //!
-//! The way of a kernel: `list` finds its file, `reader` opens and decompresses it, `header` reads its needs, `decoder`
-//! splits the body into CTA blocks, `block` turns a block into one stream per warp with the static instructions of
-//! `table`, and `source` hands the CTAs out. Errors say file, line, what was found, what belongs there and what to do.
-//! A trace in the native format (`native`) takes the same path, except that its blocks are already split; `decode` dispatches between the two
-//! apart. What comes out depends on the files and on leniency only, not on threads, window or batch sizes.
+//! Modules in the order of use: `list` finds a kernel's file, `reader` opens and decompresses it, `header` parses its header, `decoder`
+//! splits the body into CTA blocks, `block` decodes a block into one stream per warp with the static instructions of `table`, and `source`
+//! delivers the CTAs. Errors state file, line, the text found, the text expected and a remedy. A trace in the native format (`native`)
+//! takes the same path, except that its blocks are already split; `decode` selects between the two decoders. The decoded program depends
+//! only on the files and on leniency, not on threads, window or batch sizes.
 #![forbid(unsafe_code)]
 
 mod block;

@@ -1,9 +1,9 @@
-//! The kernel list: host-to-device copies and kernel files, in program order; of a native file, the list that it holds.
+//! The kernel list: host-to-device copies and kernel files, in program order. A native file contains its list.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use warpshard_base::{Addr, MOST_KERNELS};
+use warpshard_base::{Addr, MAX_KERNELS};
 use warpshard_config::input;
 
 use super::error::{Problem, ProblemKind, TraceError, unreadable};
@@ -12,49 +12,49 @@ use super::native::{Container, is_native};
 use super::reader::resolve;
 use super::text::quote;
 
-/// The name of a list in a trace's folder.
+/// File name of the kernel list in a trace's folder.
 pub(super) const LIST: &str = "kernelslist.g";
-/// The suffix of native files, by convention.
+/// Conventional suffix of native files.
 const NATIVE_SUFFIX: &str = "wst";
 /// The suffix of kernels in the binary format of Accel-Sim 2.0.
 const TRACEZ_SUFFIX: &str = ".tracez";
-/// The most bytes of a list, and the most copies that one has.
-const LONGEST: u64 = 64 << 20;
-const MOST_COPIES: usize = 1 << 20;
-/// Beside a list, a file with the trace's name where that is not the folder's.
+/// Maximum bytes of a list, and maximum copies in it.
+const MAX_LIST_BYTES: u64 = 64 << 20;
+const MAX_COPIES: usize = 1 << 20;
+/// File next to a list that contains the trace's name if it differs from the folder's name.
 pub(super) const NAME_FILE: &str = "trace.name";
 
 /// One line of a list.
 #[derive(Clone, Debug)]
 pub(super) enum Line {
-    /// Copy `bytes` bytes to `addr`.
+    /// A copy of `bytes` bytes to `addr`.
     Copy { addr: Addr, bytes: u64 },
-    /// Launch a kernel.
+    /// A kernel launch.
     Kernel {
-        /// Where it is.
+        /// Location of the kernel.
         file: KernelFile,
-        /// As the list names it.
+        /// Name of the kernel in the list.
         listed: String,
     },
 }
 
-/// Finds the kernel of a line of a list by the line's number and text.
+/// A function that finds a kernel by number and text of its line in the list.
 type Finder<'a> = &'a mut dyn FnMut(u64, &[u8]) -> Result<KernelFile, TraceError>;
 
-/// What a path of the user leads to.
+/// The kernel list at a path that the user gives.
 #[derive(Clone, Debug, Default)]
 pub(super) struct List {
-    /// The trace's name: its folder, or the file without suffix.
+    /// Name of the trace: the folder's name, or the file's name without suffix.
     pub(super) name: String,
-    /// The list as it was written, when there is one.
+    /// Original text of the list, if there is a list file.
     pub(super) text: Option<Vec<u8>>,
     pub(super) lines: Vec<Line>,
-    /// Things accepted though unusual, with how often they occurred.
+    /// Descriptions of unusual but accepted input, each with its number of occurrences.
     pub(super) notes: Vec<(String, u64)>,
 }
 
 impl List {
-    /// Reads the list that `path` is, or holds; a kernel's file makes a list of one kernel.
+    /// Reads the list at `path` or in the folder `path`; a kernel's file is a list of one kernel.
     pub(super) fn read(path: &Path) -> Result<Self, TraceError> {
         if path.is_dir() {
             let list = path.join(LIST);
@@ -63,7 +63,7 @@ impl List {
             }
             return Self::parse(&list);
         }
-        // A file of that suffix without the format's first bytes is damaged and no kernel list.
+        // A file with this suffix but without the magic bytes of the format is a damaged native file, not a kernel list.
         if is_native(path) || path.extension().is_some_and(|suffix| suffix == NATIVE_SUFFIX) && path.exists() {
             return Self::of_native(path);
         }
@@ -79,7 +79,7 @@ impl List {
         Self::parse(path)
     }
 
-    /// The list in a native file, or its only kernel.
+    /// Reads the list in a native file; without a list the launches in its index are the list.
     fn of_native(path: &Path) -> Result<Self, TraceError> {
         let container = Container::open(path)?;
         let (name, text, launches) = container.contents();
@@ -107,7 +107,7 @@ impl List {
     }
 
     fn parse(path: &Path) -> Result<Self, TraceError> {
-        let text = input::read(path, LONGEST).map_err(|error| unreadable(path, &error))?;
+        let text = input::read(path, MAX_LIST_BYTES).map_err(|error| unreadable(path, &error))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let called = input::read_text(&folder.join(NAME_FILE)).ok().map(|name| name.trim().to_owned());
         let name = called.filter(|name| !name.is_empty()).or_else(|| {
@@ -126,18 +126,17 @@ impl List {
         Ok(list)
     }
 
-    /// Reads the lines of `text`; `find` finds the kernel of a line by its number and text. Kernels that are missing are
-    /// reported together.
+    /// Parses the lines of `text`; `find` finds a kernel by number and text of its line. Missing kernels are reported together.
     fn read_lines(&mut self, path: &Path, text: &[u8], find: Finder<'_>) -> Result<(), TraceError> {
         let lines = || text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
         let (kernels, copies) = (lines().filter(|line| is_kernel(line)).count(), lines().filter(|line| is_copy(line)).count());
         if kernels == 0 {
             return Err(no_kernel(path, text).into());
         }
-        if kernels > MOST_KERNELS {
+        if kernels > MAX_KERNELS {
             return Err(too_many_kernels(path, kernels).into());
         }
-        if copies > MOST_COPIES {
+        if copies > MAX_COPIES {
             return Err(too_many_copies(path, copies).into());
         }
         let mut missing = Vec::new();
@@ -181,7 +180,7 @@ fn is_copy(line: &[u8]) -> bool {
     line.starts_with(b"MemcpyHtoD")
 }
 
-/// A kernel's line names a file called `kernel...`, perhaps in another folder, or any `.traceg`.
+/// Returns true if the line names a file called `kernel...`, in any folder, or a `.traceg` file.
 fn is_kernel(line: &[u8]) -> bool {
     if is_copy(line) {
         return false;
@@ -195,7 +194,7 @@ fn no_list(folder: &Path) -> Problem {
         kind: ProblemKind::Missing,
         file: folder.to_path_buf(),
         line: None,
-        what: "the folder holds no kernel list".into(),
+        what: "the folder contains no kernel list".into(),
         found: format!("a folder without `{LIST}`"),
         expected: format!("`{LIST}`, as the tracer's post-traces-processing tool writes it"),
         help: "give the folder of the list, the list itself or one .traceg file".into(),
@@ -235,7 +234,7 @@ fn too_many_copies(path: &Path, copies: usize) -> Problem {
         line: None,
         what: "the trace has too many copies".into(),
         found: format!("{copies} copies"),
-        expected: format!("at most {MOST_COPIES}"),
+        expected: format!("at most {MAX_COPIES}"),
         help: "split the kernel list".into(),
     }
 }
@@ -245,7 +244,7 @@ fn no_file(list: &Path, line: u64, name: &[u8], file: &Path) -> Problem {
         kind: ProblemKind::Missing,
         file: list.to_path_buf(),
         line: Some(line),
-        what: "the kernel's file is not there".into(),
+        what: "the kernel's file does not exist".into(),
         found: quote(name),
         expected: format!("{}, plain or with .xz, .gz or .zst", file.display()),
         help: "copy the whole folder of the trace, or correct the line".into(),

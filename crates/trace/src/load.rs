@@ -1,4 +1,4 @@
-//! Loads a trace as a workload, and checks one without keeping it.
+//! Loading of a trace as a workload, and checking of a trace without keeping it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,15 +19,14 @@ use super::options::TraceOptions;
 use super::report::{KernelReport, TraceReport};
 use super::source::{Resident, Streamed, Window};
 
-/// Loads the trace at `path`: a `kernelslist.g`, a folder that holds one, or a single `.traceg` file, each kernel plain or
-/// compressed as `.xz`, `.gz` or `.zst`; or a native file.
+/// Loads the trace at `path`: a `kernelslist.g`, a folder that holds one, or a single `.traceg` file, each kernel plain or compressed as
+/// `.xz`, `.gz` or `.zst`; or a native file.
 ///
-/// Headers of all kernels are checked, and kernels are decoded wholly as long as their text fits
-/// [`TraceOptions::eager_bytes`]; the others are decoded as their CTAs are requested.
+/// The headers of all kernels are checked. Kernels are decoded completely while their text fits into [`TraceOptions::eager_bytes`]; other
+/// kernels are decoded when their CTAs are requested.
 ///
 /// # Errors
-/// When a file is missing, unreadable or malformed, as far as loading looks; what is found later comes by
-/// [`CtaSource::failure`].
+/// A file is missing, unreadable or malformed in the part that loading reads. [`CtaSource::failure`] returns errors that are found later.
 pub fn load(path: &Path, options: &TraceOptions) -> Result<Workload, TraceError> {
     let start = Instant::now();
     let result = load_untimed(path, options);
@@ -64,7 +63,7 @@ fn load_untimed(path: &Path, options: &TraceOptions) -> Result<Workload, TraceEr
     Ok(workload)
 }
 
-/// Decodes the kernel now if its text fits what is left of `eager`, else leaves the rest for later.
+/// Decodes the kernel completely if its text fits into the remaining `eager` bytes; otherwise returns a source that decodes on request.
 fn source(
     opened: &Opened,
     options: &TraceOptions,
@@ -88,10 +87,10 @@ fn source(
     }
 }
 
-/// Decodes all of the trace at `path` without keeping it, and says what is in it.
+/// Decodes all of the trace at `path` without keeping it, and reports its contents.
 ///
 /// # Errors
-/// As [`load`], but for everything up to the end of every file.
+/// The errors of [`load`], found up to the end of every file.
 pub fn check(path: &Path, options: &TraceOptions) -> Result<TraceReport, TraceError> {
     let start = Instant::now();
     let result = check_untimed(path, options);
@@ -135,12 +134,12 @@ fn check_untimed(path: &Path, options: &TraceOptions) -> Result<TraceReport, Tra
     Ok(report)
 }
 
-/// The decoding threads, when there is more than one.
+/// Returns the decoding threads if there is more than one.
 pub(super) fn pool(options: &TraceOptions) -> Option<Arc<ThreadPool>> {
     if options.threads < 2 {
         return None;
     }
-    // Without threads of its own decoding runs on the caller's, with the same result.
+    // Without a pool the caller's thread decodes, with the same result.
     let builder = ThreadPoolBuilder::new().num_threads(options.threads).thread_name(|i| format!("trace-decoder-{i}"));
     builder.build().ok().map(Arc::new)
 }

@@ -1,21 +1,21 @@
-//! Counts of what was accepted though unusual.
+//! Counts of unusual but accepted input.
 //!
-//! A CTA carries its own counts and they are added up when it is taken, so that the sums of a run that stops early do not
-//! depend on how far decoding ran ahead.
+//! Each CTA carries separate counts. The counts are added up when the CTA is requested, so the sums of a run that stops early do not depend
+//! on how far decoding ran ahead.
 
-/// Place of accesses written as base and stride though their lanes have gaps.
-pub(super) const GAPS: usize = 0;
-/// Place of warps that their CTA does not list.
-pub(super) const UNLISTED: usize = 1;
-/// Places before those of the table's own notes.
-pub(super) const FIXED: usize = 2;
+/// Index of the note on accesses written as base and stride although their lanes have gaps.
+pub(super) const GAPS_NOTE: usize = 0;
+/// Index of the note on warps that their CTA does not list.
+pub(super) const UNLISTED_NOTE: usize = 1;
+/// Number of fixed notes; the notes of the static table follow them.
+pub(super) const FIXED_NOTES: usize = 2;
 
-const TEXTS: [&str; FIXED] = [
-    "base and stride written for lanes with gaps: taken as one step per active lane",
+const TEXTS: [&str; FIXED_NOTES] = [
+    "base and stride written for lanes with gaps: treated as one step per active lane",
     "warps that their CTA does not list: they have nothing to execute",
 ];
 
-/// How often each note occurred: the fixed places, then the notes of the static instructions.
+/// Occurrences of each note: first the fixed notes, then the notes of the static instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Tally(Vec<u64>);
 
@@ -31,7 +31,7 @@ impl Tally {
         }
     }
 
-    /// The notes that occurred, in words: the fixed ones, and `notes` of the static instructions.
+    /// Returns the text and count of each note that occurred: first the fixed notes, then `notes` of the static instructions.
     pub(super) fn described(&self, notes: &[String]) -> Vec<(String, u64)> {
         let texts = TEXTS.into_iter().chain(notes.iter().map(String::as_str));
         let counted = texts.zip(&self.0).filter(|&(_, &times)| times > 0);

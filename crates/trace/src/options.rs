@@ -1,4 +1,4 @@
-//! How to read traces: threads, memory, leniency, and the clock that counts the time it takes.
+//! Options for reading traces: threads, memory, leniency, and a clock for the time spent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 /// Options of [`super::load`] and [`super::check`].
 #[derive(Clone, Debug)]
 pub struct TraceOptions {
-    /// Threads that decode; 1 decodes on the thread that asks for a CTA. What is decoded does not depend on it.
+    /// Number of decoding threads; 1 decodes on the thread that requests a CTA. The decoded program does not depend on this number.
     pub threads: usize,
-    /// Bytes of decoded CTAs kept ready per kernel. A request for a CTA always decodes up to it, so any value works.
+    /// Bytes of decoded CTAs that are kept ready per kernel. A request for a CTA always decodes up to this CTA, so any value works.
     pub window_bytes: usize,
-    /// Bytes of text, over all kernels, that are decoded while loading, so that errors come before anything is simulated.
+    /// Bytes of text, summed over all kernels, that are decoded while loading, so that errors are reported before simulation starts.
     pub eager_bytes: u64,
-    /// Bytes of text read at once for each thread. A chunk that stays in the cache between reading and decoding costs less.
+    /// Bytes of text per read and thread. Decoding is faster if a chunk stays in the cache after reading.
     pub chunk_bytes: usize,
-    /// Guess what can be guessed safely (unknown opcodes, impossible values in the header) instead of refusing it; notes say what.
+    /// True to guess unknown opcodes and impossible values in the header instead of rejecting them; notes record the guesses.
     pub lenient: bool,
-    /// Adds up the time spent reading and decoding.
+    /// Clock that sums the time spent reading and decoding.
     pub clock: Arc<DecodeClock>,
 }
 
@@ -26,17 +26,17 @@ impl Default for TraceOptions {
     }
 }
 
-/// Host time spent reading and decoding traces, as callers waited for it.
+/// Host time that callers waited for reading and decoding of traces.
 #[derive(Debug, Default)]
 pub struct DecodeClock(Mutex<Duration>);
 
 impl DecodeClock {
-    /// Seconds so far, summed over the threads that waited.
+    /// Returns the seconds so far, summed over the waiting threads.
     pub fn seconds(&self) -> f64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).as_secs_f64()
     }
 
-    /// Counts the time since `start`.
+    /// Adds the time since `start`.
     pub(crate) fn add_since(&self, start: Instant) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) += start.elapsed();
     }

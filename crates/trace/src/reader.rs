@@ -1,4 +1,4 @@
-//! Opens plain and compressed files and delivers their text in chunks, read ahead on a thread when requested.
+//! Reader of plain and compressed files. It delivers their text in chunks, and reads ahead on a thread if requested.
 //!
 //! With read-ahead one thread decompresses into a channel of one chunk, so at most three chunks of text exist per file.
 
@@ -9,16 +9,16 @@ use crossbeam_channel::{Receiver, bounded};
 
 use warpshard_config::input;
 
-/// Suffixes of compressed files, in the order in which they are tried for a name that is not there as written.
+/// Suffixes of compressed files, in the order in which they are tried if the named file does not exist.
 const SUFFIXES: [&str; 3] = ["xz", "gz", "zst"];
 
-/// Delivers the text of a file piece by piece.
+/// A source of a file's text in chunks.
 pub(super) enum Feed {
-    /// The caller reads.
+    /// The caller's thread reads.
     Direct(Box<dyn Read + Send>),
-    /// A thread reads ahead.
+    /// A separate thread reads ahead.
     Ahead(Receiver<io::Result<Vec<u8>>>),
-    /// The end was reached.
+    /// The end of the file was reached.
     Done,
 }
 
@@ -33,11 +33,11 @@ impl std::fmt::Debug for Feed {
 }
 
 impl Feed {
-    /// Opens `path`, decompressing by its suffix; `ahead` lets a thread decompress while the caller decodes.
+    /// Opens `path` and decompresses it according to its suffix; with `ahead` a thread decompresses while the caller decodes.
     pub(super) fn open(path: &Path, chunk: usize, ahead: bool) -> io::Result<Self> {
         let mut reader = open(path)?;
         let compressed = SUFFIXES.iter().any(|suffix| path.extension().is_some_and(|own| own == *suffix));
-        // A plain file is in the page cache sooner than a thread could hand it over.
+        // Reading a plain file from the page cache is faster than passing chunks between threads.
         if !ahead || !compressed {
             return Ok(Self::Direct(reader));
         }
@@ -47,7 +47,7 @@ impl Feed {
                 let mut text = Vec::new();
                 let read = read_chunk(&mut *reader, &mut text, chunk);
                 let last = !matches!(read, Ok(n) if n > 0);
-                // The receiver hangs up when its kernel is dropped before its end.
+                // The receiver is dropped if its kernel is dropped before the end of the file.
                 if send.send(read.map(|_| text)).is_err() || last {
                     return;
                 }
@@ -56,7 +56,7 @@ impl Feed {
         Ok(Self::Ahead(receive))
     }
 
-    /// Appends the next chunk to `text`; false at the end of the file.
+    /// Appends the next chunk to `text`; returns false at the end of the file.
     pub(super) fn fill(&mut self, text: &mut Vec<u8>, chunk: usize) -> io::Result<bool> {
         let more = match self {
             Self::Direct(reader) => read_chunk(&mut **reader, text, chunk)? > 0,
@@ -85,7 +85,7 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     })
 }
 
-/// The file that a list means by `path`: itself, or the compressed file of that name when only that exists.
+/// Returns the file that a list names with `path`: the file itself, or its compressed version if only that exists.
 pub(super) fn resolve(path: &Path) -> PathBuf {
     if path.exists() {
         return path.to_path_buf();
@@ -97,7 +97,7 @@ pub(super) fn resolve(path: &Path) -> PathBuf {
         PathBuf::from(name)
     };
     let compressed = SUFFIXES.iter().map(|suffix| with(suffix)).find(|candidate| candidate.exists());
-    // A list may also name the compressed file after it was unpacked.
+    // A list may also name a compressed file that has been unpacked.
     let plain = || SUFFIXES.iter().any(|s| path.extension().is_some_and(|e| e == *s)).then(|| path.with_extension(""));
     compressed.or_else(|| plain().filter(|candidate| candidate.exists())).unwrap_or_else(|| path.to_path_buf())
 }

@@ -1,4 +1,4 @@
-//! What is in a trace: the result of a check.
+//! Contents of a trace: the result of a check.
 
 use std::path::PathBuf;
 
@@ -6,64 +6,65 @@ use warpshard_workload::{CtaProgram, KernelInfo, OpClass};
 
 use super::kernel::Opened;
 
-/// The contents of a trace in numbers.
+/// A summary of a trace's contents.
 #[derive(Clone, Debug, Default)]
 pub struct TraceReport {
-    /// The trace's name.
+    /// Name of the trace.
     pub name: String,
     /// Host-to-device copies.
     pub copies: u64,
     /// The kernels, in launch order.
     pub kernels: Vec<KernelReport>,
-    /// Things accepted though unusual, each with how often it occurred.
+    /// Descriptions of unusual but accepted input, each with its number of occurrences.
     pub notes: Vec<(String, u64)>,
 }
 
-/// The contents of one kernel.
+/// A summary of one kernel's contents.
 #[derive(Clone, Debug)]
 pub struct KernelReport {
-    /// The file it was read from.
+    /// File that contains the kernel.
     pub file: PathBuf,
-    /// What its header says, guesses included.
+    /// Launch parameters from the kernel's header, guesses included.
     pub info: KernelInfo,
-    /// The binary version by its header.
+    /// Binary version according to the kernel's header.
     pub binary_version: u32,
-    /// The name of the opcode table in use.
+    /// Name of the opcode table's generation.
     pub generation: &'static str,
-    /// The tracer's version, as an integer; 0 when the header does not say.
+    /// Major version of the tracer; 0 if the header does not contain it.
     pub tracer_version: u32,
     /// CTAs decoded.
     pub ctas: u64,
     /// Warps with at least one instruction.
     pub warps: u64,
-    /// Warp instructions, those without active lanes included.
+    /// Warp instructions, including those without active lanes.
     pub warp_instructions: u64,
     /// Thread instructions: the sum of active lanes.
     pub thread_instructions: u64,
     /// Warp instructions per [`OpClass`], indexed by its discriminant.
     pub classes: [u64; OpClass::COUNT],
-    /// Different instructions of the program.
+    /// Static instructions of the program.
     pub static_instructions: u64,
     /// Bytes of text after decompression.
     pub text_bytes: u64,
-    /// Bytes in its file: of text, as the file is compressed; of a native trace, without what only its text needs.
+    /// Bytes of the kernel in its file: compressed bytes of a text file; for a native trace, bytes without the data that only its text
+    /// needs.
     pub stored_bytes: u64,
-    /// Bytes of the decoded streams, before equal ones share their memory.
+    /// Bytes of the decoded streams before equal streams share memory.
     pub decoded_bytes: u64,
 }
 
 impl TraceReport {
-    /// Warp instructions of all kernels.
+    /// Returns the warp instructions of all kernels.
     pub fn warp_instructions(&self) -> u64 {
         self.kernels.iter().map(|kernel| kernel.warp_instructions).sum()
     }
 
-    /// Thread instructions of all kernels.
+    /// Returns the thread instructions of all kernels.
     pub fn thread_instructions(&self) -> u64 {
         self.kernels.iter().map(|kernel| kernel.thread_instructions).sum()
     }
 
-    /// CTAs of all kernels.
+    /// Returns the CTAs of all kernels.
     pub fn ctas(&self) -> u64 {
         self.kernels.iter().map(|kernel| kernel.ctas).sum()
     }

@@ -1,4 +1,4 @@
-//! Hands out a kernel's CTAs: from memory when all are decoded, else from a window that moves through the file.
+//! Sources of a kernel's CTAs: from memory if all are decoded, else from a window that moves through the file.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use warpshard_base::CtaIndex;
 use warpshard_state::{Reader, State, StateError, Writer};
-use warpshard_workload::{Code, CtaProgram, CtaSource, LaunchCounts, OpClass, Units, UsedLine};
+use warpshard_workload::{AsyncOpCounts, Code, CtaProgram, CtaSource, LaunchCounts, OpClass, UsedLine};
 
 use super::decode::Decoder;
 use super::decoder::{Decoded, End, Setup};
@@ -16,30 +16,30 @@ use super::native::NativeKernel;
 use super::notes::Tally;
 use super::options::{DecodeClock, TraceOptions};
 
-/// A kernel that was decoded wholly while loading. It can be run any number of times.
+/// A kernel that is completely decoded while loading. Its CTAs can be requested any number of times.
 #[derive(Debug)]
 pub(super) struct Resident {
     programs: Vec<Arc<CtaProgram>>,
-    file: InFile,
+    file: FileData,
 }
 
-/// What a native file says of a kernel besides its CTAs.
+/// Data of a kernel besides its CTAs; most of it exists only in a native file.
 #[derive(Debug)]
-struct InFile {
+struct FileData {
     native: Option<Arc<NativeKernel>>,
-    /// The binary version of its code.
+    /// Binary version of the kernel's code.
     arch: u32,
     failure: OnceLock<String>,
 }
 
-impl InFile {
+impl FileData {
     fn of(setup: &Setup) -> Self {
         Self { native: setup.native.clone(), arch: setup.dialect.binary_version, failure: OnceLock::new() }
     }
 
-    /// Copies from device to shared memory are noted where they are decoded.
+    /// Returns the kernel's code properties. Copies from device to shared memory are detected when they are decoded.
     fn code(&self, tensor: bool) -> Code {
-        Code { arch: self.arch, tensor, copies: false, beside: Units::default() }
+        Code { arch: self.arch, tensor, copies: false, async_counts: AsyncOpCounts::default() }
     }
 
     fn counts(&self) -> Option<LaunchCounts> {
@@ -57,7 +57,7 @@ impl InFile {
 
 impl Resident {
     pub(super) fn new(programs: Vec<Arc<CtaProgram>>, setup: &Setup) -> Self {
-        Self { programs, file: InFile::of(setup) }
+        Self { programs, file: FileData::of(setup) }
     }
 }
 
@@ -86,7 +86,7 @@ impl CtaSource for Resident {
     fn code(&self) -> Option<Code> {
         let mut seen: Option<&CtaProgram> = None;
         let tensor = self.programs.iter().any(|cta| {
-            // CTAs nearly always share their instructions.
+            // Almost all CTAs share one instruction array.
             let new = seen.is_none_or(|before| !Arc::ptr_eq(&before.code, &cta.code));
             seen = Some(cta);
             new && cta.code.iter().any(|inst| inst.class == OpClass::Tensor)
@@ -99,33 +99,34 @@ impl CtaSource for Resident {
     }
 }
 
-/// A kernel that is decoded as its CTAs are requested; a CTA taken is dropped.
+/// A kernel that is decoded when its CTAs are requested. A CTA is dropped after it has been taken.
 ///
-/// A request for a CTA that was taken before and not put back decodes once more: text from its start, a native file from the CTA's block.
+/// A request for a CTA that was taken and not put back decodes again: from the start of a text file, or from the CTA's block of a native
+/// file.
 pub(super) struct Streamed {
     window: Mutex<Window>,
     /// CTAs that were put back.
     kept: Mutex<BTreeMap<u32, Arc<CtaProgram>>>,
-    file: InFile,
+    file: FileData,
     ctas: u32,
     warps: usize,
     window_bytes: usize,
     clock: Arc<DecodeClock>,
 }
 
-/// CTAs `base..base + slots.len()`; a slot is empty when its CTA was taken.
+/// A window of CTAs `base..base + slots.len()`; a slot is empty if its CTA has been taken.
 #[derive(Debug)]
 pub(super) struct Window {
     decoder: Decoder,
     base: u32,
     slots: VecDeque<Option<Decoded>>,
     bytes: usize,
-    /// CTAs beyond the slots that were taken before the window was made anew.
+    /// CTAs beyond the slots that were taken before the window was restored.
     gone: BTreeSet<u32>,
-    /// Whether CTAs are requested in ascending order, and some of them never.
-    chosen: bool,
+    /// True if only a selection of CTAs is requested, in ascending order.
+    selective: bool,
     end: Option<End>,
-    /// Notes of the CTAs that were taken.
+    /// Counts of the notes of the CTAs that were taken.
     tally: Tally,
 }
 
@@ -137,7 +138,7 @@ impl Window {
             slots: VecDeque::new(),
             bytes: 0,
             gone: BTreeSet::new(),
-            chosen: false,
+            selective: false,
             end: None,
             tally: Tally::default(),
         }
@@ -149,34 +150,34 @@ impl Window {
         self.bytes += batch.ctas.iter().map(bytes).sum::<usize>();
         self.slots.extend(batch.ctas.into_iter().map(Some));
         self.end = batch.end;
-        self.drop_gone();
+        self.drop_taken();
     }
 
-    /// Drops the CTAs that were taken before the window was made anew.
-    fn drop_gone(&mut self) {
+    /// Drops decoded CTAs that were taken before the window was restored.
+    fn drop_taken(&mut self) {
         while let Some(slot) = self.gone.first().and_then(|index| self.slots.get_mut((index - self.base) as usize)) {
             self.gone.pop_first();
             self.bytes -= slot.take().map_or(0, |cta| bytes(&cta));
         }
-        self.pass_taken();
+        self.skip_taken();
     }
 
-    /// Moves on past CTAs that were taken.
-    fn pass_taken(&mut self) {
+    /// Advances the window past CTAs that were taken.
+    fn skip_taken(&mut self) {
         while let Some(None) = self.slots.front() {
             self.slots.pop_front();
             self.base += 1;
         }
     }
 
-    /// The CTAs that were taken, from the first that was not.
+    /// Returns the first CTA that has not been taken, and the taken CTAs after it.
     fn taken(&self) -> (u32, BTreeSet<u32>) {
         let empty = (self.base..).zip(&self.slots).filter(|(_, slot)| slot.is_none()).map(|(index, _)| index);
         (self.base, empty.chain(self.gone.iter().copied()).collect())
     }
 
-    /// Begins anew behind `first` CTAs that were taken, of which there are `ctas`, and without those in `gone`.
-    fn go_on(&mut self, first: u32, mut gone: BTreeSet<u32>, ctas: u32) {
+    /// Restores the window of a kernel of `ctas` CTAs: the first `first` CTAs and the CTAs in `gone` were taken.
+    fn restore(&mut self, first: u32, mut gone: BTreeSet<u32>, ctas: u32) {
         self.slots.clear();
         self.bytes = 0;
         if first >= ctas {
@@ -188,29 +189,29 @@ impl Window {
         self.gone = gone;
     }
 
-    /// Whether, and how, the file ended.
+    /// Returns the outcome at the end of the file, or `None` before the end.
     pub(super) fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
 
-    /// The decoder, for what it knows.
+    /// Returns the decoder of the kernel.
     pub(super) fn decoder(&self) -> &Decoder {
         &self.decoder
     }
 
-    /// All programs and their notes, when none was taken and the file is finished.
+    /// Returns all programs and their notes. Requires that no CTA was taken and that the file is finished.
     pub(super) fn into_programs(mut self) -> (Vec<Arc<CtaProgram>>, Vec<(String, u64)>) {
         self.slots.iter().flatten().for_each(|cta| self.tally.add(cta.notes.as_deref()));
         let notes = self.described();
         (self.slots.into_iter().flatten().map(|cta| cta.program).collect(), notes)
     }
 
-    /// The notes of the CTAs that were taken, in words.
+    /// Returns the text and count of the notes of the CTAs that were taken.
     fn described(&self) -> Vec<(String, u64)> {
         self.decoder.table().map_or_else(Vec::new, |table| self.tally.described(table.notes()))
     }
 
-    /// Forgets what was taken and what was decoded ahead, and begins at a CTA.
+    /// Discards the decoded CTAs and restarts decoding at CTA `index`.
     fn restart(&mut self, index: u32) {
         (self.base, self.bytes, self.end) = (self.decoder.seek(index), 0, None);
         self.slots = VecDeque::new();
@@ -225,19 +226,19 @@ impl Window {
         if taken {
             self.restart(index);
         }
-        if self.chosen && index > self.base + self.slots.len() as u32 && self.decoder.instructions().is_some() {
-            // Nobody asks for those before it any more.
+        if self.selective && index > self.base + self.slots.len() as u32 && self.decoder.instructions().is_some() {
+            // No CTA before `index` will be requested.
             (self.base, self.bytes) = (self.decoder.seek(index), 0);
             self.slots.clear();
         }
         while self.end.is_none() && index >= self.base + self.slots.len() as u32 {
-            // Deltas of two characters become four bytes: decoded text is at most twice as long.
-            self.advance(if self.chosen { 1 } else { (limit.saturating_sub(self.bytes) / 2).max(1) });
+            // A difference of two characters becomes four bytes: decoded text is at most twice as long.
+            self.advance(if self.selective { 1 } else { (limit.saturating_sub(self.bytes) / 2).max(1) });
         }
         let cta = self.slots.get_mut((index - self.base) as usize)?.take()?;
         self.bytes -= bytes(&cta);
         self.tally.add(cta.notes.as_deref());
-        self.pass_taken();
+        self.skip_taken();
         Some(cta.program)
     }
 }
@@ -251,7 +252,7 @@ impl Streamed {
         Self {
             window: Mutex::new(window),
             kept: Mutex::default(),
-            file: InFile::of(setup),
+            file: FileData::of(setup),
             ctas: setup.ctas,
             warps: setup.layout.warps as usize,
             window_bytes: options.window_bytes,
@@ -261,7 +262,7 @@ impl Streamed {
 }
 
 impl CtaSource for Streamed {
-    /// Its instructions are not known before they are decoded.
+    /// Returns the kernel's code properties; the instructions are unknown before they are decoded.
     fn code(&self) -> Option<Code> {
         Some(self.file.code(false))
     }
@@ -274,27 +275,27 @@ impl CtaSource for Streamed {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).save(to);
     }
 
-    /// The file is read again from the first CTA that was not taken, or from its beginning where it has no index.
+    /// Restores the window. The file is read again from the first CTA that was not taken, or from its start if it has no index.
     fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError> {
         let mut window = self.lock();
         window.tally.load(from)?;
         let (first, gone) = <(u32, BTreeSet<u32>)>::read(from)?;
         if first > 0 || !gone.is_empty() {
-            window.go_on(first, gone, self.ctas);
+            window.restore(first, gone, self.ctas);
         }
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).load(from)
     }
 
-    fn choose(&self, ctas: Option<&[Range<u32>]>) {
+    fn select_ctas(&self, ctas: Option<&[Range<u32>]>) {
         let mut window = self.lock();
-        window.chosen = ctas.is_some();
-        // What was decoded ahead for other requests would stay until the next execution.
+        window.selective = ctas.is_some();
+        // CTAs that were decoded ahead for earlier requests would stay in memory until the next execution.
         if window.decoder.instructions().is_some() {
             window.restart(0);
         }
     }
 
-    fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
+    fn return_cta(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(index.0, Arc::clone(program));
     }
 
@@ -305,11 +306,11 @@ impl CtaSource for Streamed {
         let start = Instant::now();
         let mut window = self.lock();
         let program = window.take(index.0, self.window_bytes);
-        // The last CTA answers for the rest of the file.
+        // The request for the last CTA also checks the rest of the file.
         while window.end.is_none() && index.0 + 1 == self.ctas {
             window.advance(1);
         }
-        // The failure is reported when a CTA at or after it is requested, however far decoding ran ahead.
+        // A failure is reported only when a CTA at or after the faulty CTA is requested, independent of how far decoding ran ahead.
         let failed = match &window.end {
             Some(End::Failed { from, error }) if index.0 >= *from => {
                 self.file.failure.get_or_init(|| error.to_string());
@@ -357,7 +358,7 @@ mod tests {
     use super::super::{TraceOptions, kernel};
     use super::*;
 
-    /// A window over 200 CTAs of one warp each, about 80 bytes decoded and 150 of text.
+    /// Returns a window over 200 CTAs of one warp each, with about 80 decoded bytes and 150 bytes of text per CTA.
     fn window(chunk_bytes: usize) -> (Window, tempfile::TempDir) {
         let mut text = "-grid dim = (200,1,1)\n-block dim = (32,1,1)\n-shmem = 0\n-nregs = 8\n-binary version = 70\n".to_string();
         text += "-accelsim tracer version = 4\n\n";
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_demand_far_ahead_is_met_and_what_was_passed_waits() {
+    fn distant_requests_keep_skipped_ctas() {
         let (mut window, _folder) = window(1000);
         assert!(window.take(150, 1).is_some());
         assert_eq!((window.base, window.slots.len()), (0, 151));

@@ -1,8 +1,8 @@
-//! The static instructions of a kernel, found by program counter and the text that all executions have in common.
+//! Table of a kernel's static instructions, indexed by program counter and by the text that all executions share.
 //!
-//! That text runs from the destination count to the memory width (and on to the immediate for DEPBAR). One program counter
-//! may have several entries, since device functions and hand-made traces reuse counters. The table only grows, in the
-//! order in which instructions first occur in the file, so indices do not depend on how decoding is cut or spread.
+//! This text runs from the destination count to the memory width (up to the immediate for DEPBAR). A program counter may have several
+//! entries because device functions and hand-made traces reuse counters. The table only grows, in the order in which instructions first
+//! occur in the file, so indices do not depend on batch sizes or threads.
 
 use rustc_hash::FxHashMap;
 
@@ -10,43 +10,43 @@ use warpshard_isa::{Generation, image};
 use warpshard_workload::{Control, MemKind, MemSpace, NO_REGISTER, OpClass, RegisterSets, StaticInst};
 
 use super::error::{Fault, ProblemKind};
-use super::notes::FIXED;
+use super::notes::FIXED_NOTES;
 use super::text::{decimal, is_end, quote, skip_blanks, skip_token, token};
 
-/// No further entry.
+/// Marker for the end of a chain of entries.
 const NONE: u32 = u32::MAX;
-/// Program counters below this are found by position, others by hash.
+/// Program counters below this limit are looked up in an array, others in a hash map.
 const DENSE_LIMIT: u32 = 1 << 21;
-/// More groups of copies than DEPBAR can name.
-const MOST_GROUPS: u32 = 63;
+/// Upper limit of the number of copy groups; DEPBAR names fewer.
+const MAX_GROUPS: u32 = 63;
 
-/// What the words of an instruction mean in this kernel.
+/// Trace-format settings of a kernel for parsing instruction lines.
 #[derive(Clone, Debug)]
 pub(super) struct Dialect {
     pub(super) generation: Generation,
     pub(super) binary_version: u32,
     pub(super) lenient: bool,
-    /// Lines end with an immediate (tracer version 5).
+    /// True if lines end with an immediate (tracer version 5).
     pub(super) immediate: bool,
-    /// The header gives the windows of shared and local memory.
+    /// True if the header gives the windows of shared and local memory.
     pub(super) windows: bool,
-    /// The header says that instructions for textures and surfaces have addresses.
+    /// True if texture and surface instructions have addresses according to the header.
     pub(super) images: bool,
 }
 
-/// A static instruction and the text that it was read from.
+/// A static instruction and its text in the trace.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) inst: StaticInst,
     pub(super) mnemonic: Box<str>,
-    /// A remark to be counted at each execution: its place in a tally, or 0.
+    /// Index in a tally of a note that is counted at each execution, or 0.
     pub(super) note: u32,
     note_text: Option<String>,
     text: Box<[u8]>,
     next: u32,
 }
 
-/// All static instructions of a kernel that are known so far.
+/// All static instructions of a kernel decoded so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StaticTable {
     entries: Vec<Entry>,
@@ -56,17 +56,17 @@ pub(super) struct StaticTable {
 }
 
 impl StaticTable {
-    /// All entries, by index.
+    /// Returns all entries in the order of their indices.
     pub(super) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The remarks that entries refer to.
+    /// Returns the texts of the notes that entries refer to.
     pub(super) fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The entry of the instruction at `pc` whose text starts at `at`, and the place after that text.
+    /// Returns the index of the entry at `pc` whose text starts at `at`, and the offset after that text.
     #[inline]
     pub(super) fn find(&self, pc: u32, text: &[u8], at: usize) -> Option<(u32, usize)> {
         let rest = text.get(at..)?;
@@ -80,7 +80,7 @@ impl StaticTable {
         None
     }
 
-    /// Adds an entry unless it is there; returns its index.
+    /// Adds an entry unless an equal entry exists; returns the index.
     pub(super) fn insert(&mut self, mut entry: Entry) -> u32 {
         if let Some((index, _)) = self.find(entry.inst.pc, &entry.text, 0) {
             return index;
@@ -106,7 +106,7 @@ impl StaticTable {
             self.notes.push(note.to_string());
             self.notes.len() - 1
         });
-        (FIXED + place) as u32
+        (FIXED_NOTES + place) as u32
     }
 
     #[inline]
@@ -168,26 +168,26 @@ impl Entry {
             }
             if name == "LDGSTS" {
                 dst = NO_REGISTER;
-                note = Some("LDGSTS: a copy is complete when its data come, its writes take no cycle of shared memory".into());
+                note = Some("LDGSTS: a copy completes when its data arrive; its writes take no shared-memory cycles".into());
             } else if access.space == MemSpace::Generic && !dialect.windows {
                 let atomic = matches!(access.kind, MemKind::Atomic | MemKind::Reduction);
                 access.space = if atomic { MemSpace::Global } else { MemSpace::Shared };
-                note = Some(format!("{name}: the header gives no memory windows, so the access is taken as {}", space(access.space)));
+                note = Some(format!("{name}: the header gives no memory windows, so the access is treated as {}", space(access.space)));
             } else if i64::from(access.width) != width {
                 let by_name = access.width;
-                note = Some(format!("{mnemonic}: recorded with {width} bytes a lane, simulated with the {by_name} of its mnemonic"));
+                note = Some(format!("{mnemonic}: recorded with {width} bytes per lane, simulated with the {by_name} of its mnemonic"));
             }
         }
         let mut immediate = 0;
         if dialect.immediate && name == "DEPBAR" {
             let value_at = skip_blanks(text, end);
-            // A missing or negative immediate allows no group to remain, which is what 0 says.
+            // A missing or negative immediate is 0: no copy group may remain in flight.
             if let Some((value, after)) = decimal(text, value_at) {
                 (immediate, end) = (u32::try_from(value).unwrap_or(0), after);
             }
         }
-        // Traces name no counter: groups of copies have the first one.
-        let at_most = (name == "DEPBAR").then(|| (immediate.min(MOST_GROUPS) as u16) << 3);
+        // Traces contain no counter: copy groups use the first one.
+        let at_most = (name == "DEPBAR").then(|| (immediate.min(MAX_GROUPS) as u16) << 3);
         let inst = StaticInst {
             pc,
             class,
@@ -225,7 +225,7 @@ fn unknown_opcode(pc: u32, mnemonic: &str, at: usize, dialect: &Dialect) -> Faul
     }
 }
 
-/// A count of at most `most` at `at`.
+/// Parses a count of at most `most` at `at`.
 fn count(text: &[u8], at: usize, most: i64, what: &str) -> Result<(i64, usize), Fault> {
     let at = skip_blanks(text, at);
     match decimal(text, at) {
@@ -244,7 +244,7 @@ fn register(text: &[u8], at: usize) -> Result<(u16, usize), Fault> {
     Err(malformed(text, at, "a register", "R0 to R255"))
 }
 
-/// The fault of a field that cannot be read.
+/// Returns the fault for a field that cannot be parsed.
 pub(super) fn malformed(text: &[u8], at: usize, what: &str, expected: &str) -> Fault {
     let found = token(text, at);
     Fault {

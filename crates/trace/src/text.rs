@@ -1,6 +1,6 @@
-//! Scanning bytes of a trace: tokens separated by blanks, numbers, line ends. No allocation, no UTF-8 checks.
+//! Scanning of trace text: tokens separated by blanks, numbers and line ends. The functions neither allocate nor check UTF-8.
 
-/// Value of a hexadecimal digit, or 255.
+/// Value of each hexadecimal digit by character; 255 for other characters.
 const HEX: [u8; 256] = {
     let mut table = [255; 256];
     let mut i = 0;
@@ -17,13 +17,13 @@ const HEX: [u8; 256] = {
     table
 };
 
-/// Whether `at` is after a token: a blank, a control character or the end of the text.
+/// Returns true if `at` is the end of a token: a blank, a control character or the end of the text.
 #[inline]
 pub(super) fn is_end(text: &[u8], at: usize) -> bool {
     text.get(at).is_none_or(|&b| b <= b' ')
 }
 
-/// The place of the next byte that is no blank; stays on a line end.
+/// Returns the offset of the next byte that is not a blank; a line end is not a blank.
 #[inline]
 pub(super) fn skip_blanks(text: &[u8], mut at: usize) -> usize {
     while matches!(text.get(at), Some(b' ' | b'\t' | b'\r')) {
@@ -32,7 +32,7 @@ pub(super) fn skip_blanks(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The place after the token at `at`.
+/// Returns the offset after the token at `at`.
 #[inline]
 pub(super) fn skip_token(text: &[u8], mut at: usize) -> usize {
     while !is_end(text, at) {
@@ -41,13 +41,13 @@ pub(super) fn skip_token(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The token at `at`; empty at a line's end.
+/// Returns the token at `at`; it is empty at the end of a line.
 #[inline]
 pub(super) fn token(text: &[u8], at: usize) -> &[u8] {
     &text[at..skip_token(text, at)]
 }
 
-/// The place after the line end that follows `at`, or the end of the text.
+/// Returns the offset of the next line, or the end of the text.
 #[inline]
 pub(super) fn next_line(text: &[u8], at: usize) -> usize {
     // The tracer ends most lines with one blank.
@@ -57,7 +57,7 @@ pub(super) fn next_line(text: &[u8], at: usize) -> usize {
     memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n + 1)
 }
 
-/// A hexadecimal number of at most 16 digits, with or without 0x, that ends at a blank: its value and the place after it.
+/// Parses a hexadecimal number of at most 16 digits, with or without 0x, that ends at a blank. Returns its value and the offset after it.
 #[inline]
 pub(super) fn hex(text: &[u8], mut at: usize) -> Option<(u64, usize)> {
     if text.get(at) == Some(&b'0') && matches!(text.get(at + 1), Some(b'x' | b'X')) {
@@ -84,18 +84,18 @@ pub(super) fn hex(text: &[u8], mut at: usize) -> Option<(u64, usize)> {
     (at > start && at - start <= 16 && is_end(text, at)).then_some((value, at))
 }
 
-/// The number that eight hexadecimal digits write, the first in the lowest byte; `None` when one of the bytes is no digit.
+/// Parses eight hexadecimal digits, with the first digit in the lowest byte; returns `None` if a byte is not a digit.
 #[inline]
 fn eight_digits(bytes: u64) -> Option<u64> {
     const EACH: u64 = 0x0101_0101_0101_0101;
-    // Small letters; a digit has this bit already.
+    // Converts to lower case; digits already have this bit.
     let small = bytes | (0x20 * EACH);
     let letters = small >> 6 & EACH;
-    // What is no letter has that bit by itself.
+    // A byte that is not a letter must have this bit itself.
     let digits = bytes >> 5 & EACH | letters;
-    // A byte below `0` borrows and shows a high half that is not 0, whatever becomes of the bytes above it.
+    // A byte below `0` borrows and leaves a non-zero high half, independent of the bytes above it.
     let values = small.wrapping_sub(0x30 * EACH).wrapping_sub(0x27 * letters);
-    // Letters are worth 10 and more, digits less.
+    // Letters have values of 10 and more, digits have smaller values.
     let tens = values.wrapping_add(6 * EACH) >> 4 & EACH;
     if (bytes & (0x80 * EACH)) | (values & (0xf0 * EACH)) | (tens ^ letters) | (digits ^ EACH) != 0 {
         return None;
@@ -105,7 +105,7 @@ fn eight_digits(bytes: u64) -> Option<u64> {
     Some((fours & 0xffff) << 16 | fours >> 32)
 }
 
-/// A decimal number, perhaps negative, that ends at a blank: its value and the place after it.
+/// Parses a decimal number, optionally negative, that ends at a blank. Returns its value and the offset after it.
 #[inline]
 pub(super) fn decimal(text: &[u8], mut at: usize) -> Option<(i64, usize)> {
     let negative = text.get(at) == Some(&b'-');
@@ -119,11 +119,11 @@ pub(super) fn decimal(text: &[u8], mut at: usize) -> Option<(i64, usize)> {
     (at > start && at - start <= 19 && is_end(text, at)).then_some((if negative { value.wrapping_neg() } else { value }, at))
 }
 
-/// A token or line for a message: lossy, in backquotes, shortened.
+/// Quotes a token or line for a message: lossy UTF-8, in backquotes, shortened.
 pub(super) fn quote(bytes: &[u8]) -> String {
-    const LONGEST: usize = 60;
-    let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]);
-    let dots = if bytes.len() > LONGEST { "..." } else { "" };
+    const MAX_QUOTED_BYTES: usize = 60;
+    let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_QUOTED_BYTES)]);
+    let dots = if bytes.len() > MAX_QUOTED_BYTES { "..." } else { "" };
     format!("`{}{dots}`", shown.trim_end().escape_debug())
 }
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_digits_at_once_are_those_that_one_at_a_time_are() {
+    fn eight_digits_in_parallel_match_single_digits() {
         let mut text = *b"0aF39b7C";
         for place in 0..8 {
             for byte in 0..=255 {

@@ -1,6 +1,6 @@
-//! Writes a kernel as an Accel-Sim trace of tracer version 4, as NVBit's tracer compresses it.
+//! Writer of a kernel as an Accel-Sim trace of tracer version 4, with the address compression of the NVBit tracer.
 //!
-//! What is written and read back gives the same programs, but for DEPBAR's immediate, which version 4 does not carry.
+//! Reading a written kernel back gives the same programs, except for DEPBAR's immediate, which version 4 does not contain.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use warpshard_workload::{CtaProgram, DynInst, KernelInfo, NO_REGISTER, Reader, S
 
 /// Writes a kernel.
 ///
-/// `code` are its static instructions and `mnemonics` their full SASS mnemonics, in the same order; `ctas` hands out the
-/// programs of all CTAs of `info.grid`, whose streams index `code`. `binary_version` must know the mnemonics' opcodes when
-/// the trace is read back.
+/// `code` contains its static instructions and `mnemonics` their full SASS mnemonics in the same order. `ctas` yields the programs of all
+/// CTAs of `info.grid`; their streams index `code`. The opcode table of `binary_version` must contain the opcodes of the mnemonics for the
+/// trace to be read back.
 ///
 /// # Errors
-/// Those of `out`.
+/// I/O errors of `out`.
 ///
 /// # Panics
-/// When `mnemonics` and `code` differ in length, or a stream has an index outside of them.
+/// `mnemonics` and `code` differ in length, or a stream contains an index outside of them.
 pub fn write_kernel(
     out: &mut dyn Write,
     info: &KernelInfo,
@@ -52,7 +52,7 @@ pub fn write_kernel(
     Ok(())
 }
 
-/// Whether instructions for textures or surfaces have addresses.
+/// Returns true if texture or surface instructions have addresses.
 fn has_images(code: &[StaticInst], mnemonics: &[String]) -> bool {
     let name = |mnemonic: &'_ String| mnemonic.split('.').next().and_then(image).is_some();
     code.iter().zip(mnemonics).any(|(inst, mnemonic)| inst.mem.is_some() && name(mnemonic))
@@ -85,7 +85,7 @@ fn header(out: &mut dyn Write, info: &KernelInfo, binary_version: u32, images: b
     )
 }
 
-/// What precedes and follows the mask on every line of an instruction.
+/// Returns the text before and after the mask in every line of an instruction.
 fn parts(inst: &StaticInst, mnemonic: &str) -> (String, String) {
     let destination = if inst.dst == NO_REGISTER { "0".to_string() } else { format!("1 R{}", inst.dst) };
     let sources: Vec<String> = inst.src.iter().filter(|&&r| r != NO_REGISTER).map(|r| format!(" R{r}")).collect();

@@ -1,4 +1,4 @@
-//! A result folder as it is read back.
+//! Reading of result folders.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,26 +9,26 @@ use warpshard_config::input;
 use warpshard_report::SCHEMA_VERSION;
 use warpshard_report::metrics::{MemoryLevel, memory_levels_by};
 
-/// Why a result folder cannot be read.
+/// Reasons for which a result folder cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// There is no result.
+    /// The folder contains no results.
     #[error("{} is not a result folder: it has no stats.json; give a folder that `warpshard run` or a sweep has written", .0.display())]
     NoResult(PathBuf),
-    /// The system refused.
+    /// A system call failed.
     #[error("cannot read {}: {source}", .path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is not what a run writes.
+    /// The contents of a file are not valid.
     #[error("{}: {problem}", .path.display())]
     Invalid {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
     },
 }
@@ -41,10 +41,10 @@ impl Stats {
     /// Reads `stats.json` of a result folder.
     ///
     /// # Errors
-    /// When it is no result folder, or the file is not what this version writes.
+    /// Fails if the folder is no result folder, or this version did not write the file.
     pub fn read(folder: &Path) -> Result<Self, ReadError> {
         let path = folder.join("stats.json");
-        let text = match input::read_written_text(&path) {
+        let text = match input::read_result_text(&path) {
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Err(ReadError::NoResult(folder.to_owned()));
             }
@@ -59,37 +59,37 @@ impl Stats {
         }
     }
 
-    /// The value at the end of a path of names: `["total", "cycles"]`.
+    /// Returns the value at a path of names: `["total", "cycles"]`.
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
         at(&self.0, path)
     }
 
-    /// A text at the top; empty where it is absent.
+    /// Returns a text at the top level, or an empty text if the key is absent.
     pub fn text(&self, key: &str) -> &str {
         self.at(&[key]).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// A number.
+    /// Returns the number at a path of names.
     pub fn number(&self, path: &[&str]) -> Option<f64> {
         self.at(path)?.as_f64()
     }
 
-    /// A count.
+    /// Returns the count at a path of names.
     pub fn count(&self, path: &[&str]) -> Option<u64> {
         self.at(path)?.as_u64()
     }
 
-    /// An object.
+    /// Returns the object at a path of names.
     pub fn object(&self, path: &[&str]) -> Option<&Map<String, Value>> {
         self.at(path)?.as_object()
     }
 
-    /// The kernels in launch order.
+    /// Returns the kernels in launch order.
     pub fn kernels(&self) -> &[Value] {
         self.at(&["kernels"]).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// The levels of the memory hierarchy. A result of an earlier build without the size of a burst has no bytes of DRAM.
+    /// Returns the levels of the memory hierarchy. Results of earlier builds lack the burst size, so that their DRAM level has no bytes.
     pub fn memory_levels(&self) -> Vec<MemoryLevel> {
         let kernel = |name: &str| self.count(&["total", "counters", name]);
         let component = |kind: &str, name: &str| self.count(&["components", kind, "total", name]);
@@ -97,10 +97,10 @@ impl Stats {
     }
 }
 
-/// The results of a run, with the configuration that gave them.
+/// The results of a run with its configuration.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
-    /// Where it is.
+    /// Path of the folder.
     pub path: PathBuf,
     /// `stats.json`.
     pub stats: Stats,
@@ -112,23 +112,23 @@ impl RunFolder {
     /// Reads `stats.json` and `run.toml` of a result folder.
     ///
     /// # Errors
-    /// When it is no result folder, or its files are not what this version writes.
+    /// Fails if the folder is no result folder, or this version did not write its files.
     pub fn read(folder: &Path) -> Result<Self, ReadError> {
         let stats = Stats::read(folder)?;
         let path = folder.join("run.toml");
-        let text = input::read_written_text(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
+        let text = input::read_result_text(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
         let configuration = toml::from_str(&text);
         let configuration = configuration.map_err(|error| ReadError::Invalid { path, problem: error.to_string().trim_end().to_owned() })?;
         Ok(Self { path: folder.to_owned(), stats, configuration })
     }
 
-    /// The text of a file of the folder; `None` where the run wrote no such file.
+    /// Returns the text of a file of the folder; `None` if the run wrote no such file.
     ///
     /// # Errors
-    /// When the system refuses to read it.
+    /// Fails if the file cannot be read.
     pub fn file(&self, name: &str) -> Result<Option<String>, ReadError> {
         let path = self.path.join(name);
-        match input::read_written_text(&path) {
+        match input::read_result_text(&path) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(ReadError::Io { path, source }),
@@ -136,7 +136,7 @@ impl RunFolder {
     }
 }
 
-/// The value at the end of a path of names.
+/// Returns the value at a path of names.
 pub(super) fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, name| value.get(name))
 }
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_result_is_refused_with_its_reason() {
+    fn an_invalid_result_folder_is_rejected_with_a_reason() {
         let folder = tempfile::tempdir().unwrap();
         let read = || RunFolder::read(folder.path()).unwrap_err().to_string();
         assert!(read().contains("has no stats.json"));

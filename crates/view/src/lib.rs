@@ -1,7 +1,7 @@
-//! Result folders read back: runs side by side, a run as a page, and as a trace for the Perfetto viewer.
+//! Views of result folders: comparisons of runs, the page of a run, and its trace for the Perfetto viewer.
 //!
-//! Input: the files of result folders, as [`report`](warpshard_report) writes them. Output: texts, pages and JSON. What is shown follows from
-//! the files alone, so that results of other hosts and earlier days can be shown, too.
+//! The functions read the files of result folders, as [`report`](warpshard_report) writes them, and return texts, pages and JSON. They
+//! depend on these files alone, so that they can also show results of other hosts and earlier runs.
 #![forbid(unsafe_code)]
 
 pub mod compare;
@@ -18,7 +18,7 @@ pub use perfetto::perfetto;
 
 use warpshard_report::timeline::{Record, read};
 
-/// The decisions and signals of a run; none where no controller was attached.
+/// Returns the decisions and signals of a run; empty if no controller was attached.
 fn timeline_of(run: &RunFolder) -> Result<Vec<Record>, ReadError> {
     let Some(text) = run.file("timeline.csv")? else { return Ok(Vec::new()) };
     read(&text).map_err(|problem| ReadError::Invalid { path: run.path.join("timeline.csv"), problem: problem.to_string() })

@@ -1,4 +1,4 @@
-//! A made-up result folder for the tests of this package.
+//! A synthetic result folder for the tests of this crate.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::RunFolder;
 
-/// A run of `kernels` launches and `intervals` intervals.
+/// Writes a run of `kernels` launches and `intervals` intervals.
 pub(super) fn write(folder: &Path, kernels: u64, intervals: u64) -> RunFolder {
     let kernel = |i: u64| {
         json!({ "index": i, "name": format!("kernel<{}>", i % 20), "id": i, "stream": i % 3, "ctas": 8, "ctas_done": 8, "launched": i * 10,

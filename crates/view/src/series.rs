@@ -1,8 +1,8 @@
-//! The interval series of a run, in as many steps as are wanted.
+//! The interval series of a run, reduced to a maximum number of steps.
 
 use super::{ReadError, RunFolder};
 
-/// Counters whose sum is all accesses to an L1; the first two are hits.
+/// Counters whose sum is the number of L1 accesses; the first two are hits.
 pub(super) const L1: [&str; 8] = [
     "l1_read_hits",
     "l1_write_hits",
@@ -22,26 +22,26 @@ pub(super) struct Series {
     columns: Vec<(String, Vec<f64>)>,
 }
 
-/// How the rows of a step become one.
+/// Reductions of the rows of a step to one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fold {
-    /// Counts: they add up.
+    /// The sum, for counts.
     Sum,
-    /// Rates: their mean over time.
+    /// The mean over time, for rates.
     Mean,
 }
 
 impl Series {
-    /// Reads a file of a run, in at most `steps` steps; `None` when it is not there or has no rows.
+    /// Reads a file of a run in at most `steps` steps; `None` if the file does not exist or has no rows.
     ///
     /// # Errors
-    /// When the file is not what a run writes.
+    /// Fails if the file is invalid.
     pub(super) fn of(run: &RunFolder, name: &str, fold: Fold, steps: usize) -> Result<Option<Self>, ReadError> {
         let Some(text) = run.file(name)? else { return Ok(None) };
         Self::read(&text, fold, steps).map_err(|problem| ReadError::Invalid { path: run.path.join(name), problem })
     }
 
-    /// Reads a table whose first column is the cycle at which each row ends; `None` when it has no rows.
+    /// Parses a table whose first column is the cycle at which each row ends; `None` if it has no rows.
     fn read(text: &str, fold: Fold, steps: usize) -> Result<Option<Self>, String> {
         let rows = text.lines().count().saturating_sub(1);
         if rows == 0 {
@@ -76,30 +76,30 @@ impl Series {
         Ok(Some(series))
     }
 
-    /// A column by its name.
+    /// Returns a column by its name.
     pub(super) fn get(&self, name: &str) -> Option<&[f64]> {
         self.columns.iter().find(|(known, _)| known == name).map(|(_, values)| values.as_slice())
     }
 
-    /// The names and values of all columns.
+    /// Returns the names and values of all columns.
     pub(super) fn columns(&self) -> impl Iterator<Item = (&str, &[f64])> {
         self.columns.iter().map(|(name, values)| (name.as_str(), values.as_slice()))
     }
 
-    /// The length of each step in cycles.
+    /// Returns the length of each step in cycles.
     pub(super) fn lengths(&self) -> Vec<f64> {
         let begins = std::iter::once(0.0).chain(self.ends.iter().copied());
         self.ends.iter().zip(begins).map(|(end, begin)| end - begin).collect()
     }
 
-    /// The sum of some columns over each step; `None` when none of them is there.
+    /// Returns the sum of these columns over each step; `None` if no such column exists.
     pub(super) fn sum(&self, names: &[&str]) -> Option<Vec<f64>> {
         let columns = names.iter().filter_map(|name| self.get(name));
         columns.map(<[f64]>::to_vec).reduce(|a, b| a.iter().zip(&b).map(|(a, b)| a + b).collect())
     }
 }
 
-/// `parts / wholes`, step by step; nothing where the whole is zero.
+/// Returns `parts / wholes` for each step; `None` if the whole is zero.
 pub(super) fn ratios(parts: &[f64], wholes: &[f64]) -> Vec<Option<f64>> {
     parts.iter().zip(wholes).map(|(part, whole)| (*whole > 0.0).then(|| part / whole)).collect()
 }

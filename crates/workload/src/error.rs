@@ -1,6 +1,6 @@
-//! A workload cannot be spread over GPUs.
+//! The error of a workload that cannot be spread over GPUs.
 
 warpshard_base::message_error! {
-    /// A workload cannot be spread over GPUs.
+    /// The error of a workload that cannot be spread over GPUs.
     pub struct SpreadError;
 }

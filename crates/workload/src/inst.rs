@@ -1,8 +1,8 @@
-//! A static instruction: what all executions of one program counter have in common.
+//! Static instructions: the common properties of all executions of a program counter.
 
 use super::control::Control;
 
-/// The execution resource and behaviour class of an opcode. Latency and initiation interval per class belong to the machine.
+/// The execution resource and behaviour class of an opcode. The machine defines latency and initiation interval per class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, warpshard_state::State)]
 #[repr(u8)]
 pub enum OpClass {
@@ -10,7 +10,7 @@ pub enum OpClass {
     Sp,
     /// Integer arithmetic.
     Int,
-    /// Moves, conversions, votes, shuffles: run on the integer pipe where there is one.
+    /// Moves, conversions, votes and shuffles, which run on the integer pipe if there is one.
     Alu,
     /// Special functions (MUFU).
     Sfu,
@@ -37,7 +37,7 @@ pub enum OpClass {
 }
 
 impl OpClass {
-    /// How many classes there are; the length of a table indexed by class.
+    /// Number of classes; the length of a table indexed by class.
     pub const COUNT: usize = 14;
 }
 
@@ -58,7 +58,7 @@ pub enum MemSpace {
     Texture,
 }
 
-/// What a memory instruction does.
+/// The kind of a memory instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, warpshard_state::State)]
 pub enum MemKind {
     /// Reads.
@@ -71,21 +71,21 @@ pub enum MemKind {
     Reduction,
 }
 
-/// Which caches an access may use.
+/// The caches that an access may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, warpshard_state::State)]
 pub enum CachePolicy {
     /// L1 and LLC.
     All,
     /// LLC only (`.STRONG.GPU`, atomics).
     Global,
-    /// What the machine says (`.STRONG.SYS`: volatile loads): `gpu.sm.l1.system_loads`.
+    /// The caches that the machine defines for `.STRONG.SYS` accesses (volatile loads): `gpu.sm.l1.system_loads`.
     System,
 }
 
-/// The memory side of an instruction.
+/// The memory operation of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, warpshard_state::State)]
 pub struct MemInst {
-    /// Which memory.
+    /// The accessed memory space.
     pub space: MemSpace,
     /// Load, store or atomic.
     pub kind: MemKind,
@@ -95,7 +95,7 @@ pub struct MemInst {
     pub cache: CachePolicy,
 }
 
-/// Stands for "no register" in register fields. (RZ, which SASS writes R255, is an ordinary number here: 255.)
+/// Value of register fields that means no register. (RZ, which SASS writes as R255, is an ordinary number here: 255.)
 pub const NO_REGISTER: u16 = u16::MAX;
 
 /// An instruction of the program, decoded once per kernel.
@@ -109,38 +109,38 @@ pub struct StaticInst {
     pub packed_half: bool,
     /// Floating-point operations of an active lane.
     pub flops: u16,
-    /// The destination, the first register of it when it is wider, or [`NO_REGISTER`].
+    /// The destination register, or its first register if it is wider, or [`NO_REGISTER`].
     pub dst: u16,
-    /// The sources in the order of the trace; unused places hold [`NO_REGISTER`].
+    /// The source registers in the order of the trace; unused positions hold [`NO_REGISTER`].
     pub src: [u16; 4],
-    /// What it does to memory, if it does.
+    /// The memory operation, if any.
     pub mem: Option<MemInst>,
     /// The trailing immediate of tracer version 5 (DEPBAR's allowed number of outstanding groups), else 0.
     pub immediate: u32,
-    /// What the code says about its dependences.
+    /// Dependence information from the code.
     pub control: Control,
-    /// The registers that it names, as the hardware asks for them.
+    /// The registers of the instruction, as sets.
     pub registers: RegisterSets,
 }
 
-/// The registers that an instruction names, found once and used whenever it is executed.
+/// The registers of an instruction, computed once and used at each execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, warpshard_state::State)]
 pub struct RegisterSets {
-    /// Those below 64, as a set.
+    /// Registers below 64, as a bit set.
     pub low: u64,
-    /// Bit i for those whose number is i modulo 64: of two such sets without a common bit it is known, before any number is
-    /// compared, that they have no register in common.
+    /// Bit i for registers whose number is i modulo 64. If two such sets have no common bit, the instructions have no common register, and
+    /// no register numbers need to be compared.
     pub named: u64,
-    /// The numbers of the sources modulo 64, a byte for each.
+    /// The numbers of the sources modulo 64, one byte each.
     pub low_bits: u32,
-    /// Which sources are registers that none before them is, bit i for the i-th: those that are read.
+    /// Sources that are registers and differ from all previous sources, bit i for the i-th: the registers that are read.
     pub distinct: u8,
-    /// How many these are.
+    /// Number of bits in `distinct`.
     pub reads: u8,
 }
 
 impl RegisterSets {
-    /// Those of an instruction with this destination and these sources.
+    /// Computes the register sets of an instruction from its destination and sources.
     pub fn new(dst: u16, src: [u16; 4]) -> Self {
         let all = || src.into_iter().chain([dst]).filter(|&register| register != NO_REGISTER);
         let first = |i: usize| src[i] != NO_REGISTER && !src[..i].contains(&src[i]);

@@ -1,34 +1,34 @@
-//! Several applications on one GPU: their workloads as one.
+//! The combination of several applications' workloads into one workload for one GPU.
 //!
-//! In: a workload for each application. Out: one workload in which kernels have numbers of their own, each application an address space
-//! and streams of its own. Launches keep their order inside an application; between applications there is none.
+//! Inputs: a workload for each application. Outputs: one workload in which each kernel has a unique number and each application a private
+//! address space and private streams. Launches keep their order inside an application; launches of different applications are unordered.
 
 use std::fmt;
 
-use warpshard_base::{Addr, AppId, KernelIndex, MAX_APPLICATIONS, MOST_KERNELS, address_space};
+use warpshard_base::{Addr, AppId, KernelIndex, MAX_APPLICATIONS, MAX_KERNELS, address_space};
 
 use crate::workload::{Application, Command, Workload};
 
-/// Most kernels of a workload.
-const MOST: usize = MOST_KERNELS;
+/// Maximum number of kernels of a workload.
+const MOST: usize = MAX_KERNELS;
 
-/// An application that is to share the GPU.
+/// An application that shares the GPU.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// What it launches.
+    /// The application's workload.
     pub workload: Workload,
-    /// Among kernels that wait, those of the highest number go first.
+    /// Priority; among waiting kernels, kernels with the highest number are dispatched first.
     pub priority: i32,
 }
 
-/// Why applications do not make one workload.
+/// The reason why applications cannot be combined into one workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MixError {
-    /// One launches nothing: its name.
+    /// The named application launches no kernel.
     Empty(String),
-    /// There are so many applications.
+    /// The number of applications exceeds the limit.
     Applications(usize),
-    /// Together they launch so many kernels.
+    /// The total number of launched kernels exceeds the limit.
     Many(usize),
 }
 
@@ -46,10 +46,10 @@ impl fmt::Display for MixError {
     }
 }
 
-/// The workload of several applications. With `again` an application that ends is started once more, until all have ended once.
+/// Combines the workloads of several applications. If `again` is true, an application that ends is restarted until all have ended once.
 ///
 /// # Errors
-/// When an application launches nothing, or all together too much.
+/// If an application launches no kernel, or all applications together exceed the limits.
 pub fn mix(parts: Vec<Part>, again: bool) -> Result<Workload, MixError> {
     if let Some(empty) = parts.iter().find(|part| part.workload.kernels.is_empty()) {
         return Err(MixError::Empty(empty.workload.name.clone()));

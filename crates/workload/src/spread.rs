@@ -1,13 +1,13 @@
-//! A workload for a system of several GPUs: every kernel gets a GPU, or a part of its CTAs on each.
+//! The distribution of a workload over a system of several GPUs: every kernel runs on one GPU, or has a part of its CTAs on each GPU.
 //!
-//! In: a workload, in which some kernels and applications name a GPU. Out: one in which all kernels do. A kernel that is spread becomes as
-//! many kernels as there are GPUs, of consecutive CTAs each; what waits for it waits for all of its parts.
+//! Inputs: a workload in which some kernels and applications name a GPU. Outputs: a workload in which all kernels name a GPU. A kernel that
+//! is spread becomes one kernel per GPU, each with consecutive CTAs; kernels that wait for it wait for all of its parts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use warpshard_base::{CtaIndex, GpuId, KernelIndex, MOST_KERNELS};
+use warpshard_base::{CtaIndex, GpuId, KernelIndex, MAX_KERNELS};
 use warpshard_state::{Reader, StateError, Writer};
 
 use crate::SpreadError;
@@ -15,9 +15,9 @@ use crate::workload::{Application, Command, CtaProgram, CtaSource, Dim3, Kernel,
 
 /// The source of a kernel without instructions, such as a copy.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nothing;
+pub struct EmptySource;
 
-impl CtaSource for Nothing {
+impl CtaSource for EmptySource {
     fn cta(&self, _: CtaIndex) -> Arc<CtaProgram> {
         Arc::default()
     }
@@ -29,13 +29,13 @@ impl CtaSource for Nothing {
     }
 }
 
-/// Some of the CTAs of a kernel.
+/// A consecutive part of the CTAs of a kernel.
 #[derive(Debug)]
 struct Part {
     whole: Arc<dyn CtaSource>,
     first: u32,
-    /// Only one of the parts speaks for the whole.
-    speaks: bool,
+    /// True for the one part that reports the notes of the whole kernel.
+    reports_notes: bool,
 }
 
 impl CtaSource for Part {
@@ -43,8 +43,8 @@ impl CtaSource for Part {
         self.whole.cta(CtaIndex(self.first + index.0))
     }
 
-    fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
-        self.whole.put_back(CtaIndex(self.first + index.0), program);
+    fn return_cta(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
+        self.whole.return_cta(CtaIndex(self.first + index.0), program);
     }
 
     fn save(&self, to: &mut Writer) {
@@ -66,15 +66,15 @@ impl CtaSource for Part {
     }
 
     fn notes(&self) -> Vec<(String, u64)> {
-        if self.speaks { self.whole.notes() } else { Vec::new() }
+        if self.reports_notes { self.whole.notes() } else { Vec::new() }
     }
 }
 
-/// The workload on a system of GPUs with so many SMs each. With `spread` the kernels for which nobody named a GPU run on all of them: each has
-/// as large a part of the CTAs as it has of the SMs.
+/// Distributes a workload over GPUs, where `sms[i]` is the number of SMs of GPU i. If `spread` is true, kernels without a named GPU run on
+/// all GPUs, with CTAs in proportion to the GPUs' SMs.
 ///
 /// # Errors
-/// When a GPU is named that the system does not have, or there are too many kernels; a message for the user.
+/// If a named GPU does not exist or there are too many kernels; returns a message for the user.
 pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Workload, SpreadError> {
     let gpus = sms.len() as u32;
     check(workload, gpus)?;
@@ -83,7 +83,8 @@ pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Worklo
         let what = format!("kernel `{name}` is a programmatic dependent launch, which cannot be spread over the GPUs");
         return Err(format!("{what}; name the GPU of each launch, or launch it without `programmatic`").into());
     }
-    let mut made = Made { workload: Workload { kernels: Vec::new(), commands: Vec::new(), ..workload.clone() }, parts: BTreeMap::new() };
+    let mut made =
+        SpreadWorkload { workload: Workload { kernels: Vec::new(), commands: Vec::new(), ..workload.clone() }, parts: BTreeMap::new() };
     let of_app: Vec<Application> = workload.applications();
     let (mut applications, mut restarts) = (Vec::new(), 0);
     let mut last: BTreeMap<(u16, u64), KernelIndex> = BTreeMap::new();
@@ -122,10 +123,10 @@ pub fn for_gpus(workload: &Workload, sms: &[u32], spread: bool) -> Result<Worklo
     }
     let mut made = made.workload;
     if restarts > 0 {
-        made.notes.push(("applications that run on several GPUs are not started again".to_owned(), restarts));
+        made.notes.push(("applications that run on several GPUs are not restarted".to_owned(), restarts));
     }
-    if made.kernels.len() > MOST_KERNELS {
-        return Err(format!("the workload has {} kernels on {gpus} GPUs, expected at most {MOST_KERNELS}", made.kernels.len()).into());
+    if made.kernels.len() > MAX_KERNELS {
+        return Err(format!("the workload has {} kernels on {gpus} GPUs, expected at most {MAX_KERNELS}", made.kernels.len()).into());
     }
     made.applications = if workload.applications.is_empty() { Vec::new() } else { applications.into_iter().map(|(app, _)| app).collect() };
     made.homes.sort_by_key(|(range, _)| range.start);
@@ -153,20 +154,20 @@ fn check(workload: &Workload, gpus: u32) -> Result<(), String> {
         }
     }
     match workload.homes.iter().find(|(_, gpu)| u32::from(gpu.0) >= gpus) {
-        Some((range, gpu)) => Err(format!("the allocation at {:#x} lies on {gpu}, but the machine has {has}", range.start)),
+        Some((range, gpu)) => Err(format!("the allocation at {:#x} is on {gpu}, but the machine has {has}", range.start)),
         None => Ok(()),
     }
 }
 
-/// The workload as far as it is made, and what became of each kernel.
-struct Made {
+/// The workload under construction, and the parts of each kernel so far.
+struct SpreadWorkload {
     workload: Workload,
     parts: BTreeMap<KernelIndex, Vec<KernelIndex>>,
 }
 
-impl Made {
-    /// Adds a kernel, or a part of it for each of several GPUs with so many SMs; `before` is the kernel of its stream before it, where that may
-    /// have parts.
+impl SpreadWorkload {
+    /// Adds a kernel, or a part of it for each GPU of `gpus`; `sms` is the number of SMs of each GPU. `before` is the previous kernel of
+    /// its stream, if that kernel may have parts.
     fn add(
         &mut self,
         index: KernelIndex,
@@ -191,18 +192,18 @@ impl Made {
                 continue;
             }
             let number = self.workload.kernels.len();
-            if number >= MOST_KERNELS {
+            if number >= MAX_KERNELS {
                 let problem = "kernels once each is spread over the GPUs; simulate its parts one after the other";
-                return Err(format!("the workload has more than {MOST_KERNELS} {problem}"));
+                return Err(format!("the workload has more than {MAX_KERNELS} {problem}"));
             }
             let number = number as u32;
-            // The launch before it has a single part: where launches are spread, none depends on another so.
+            // The previous launch has a single part, since launches with programmatic dependence are not spread.
             let programmatic = info.programmatic.and_then(|before| self.parts.get(&before)?.first().copied());
             let mut own = KernelInfo { gpu: Some(GpuId(gpu as u8)), after: after.clone(), programmatic, ..info.clone() };
             let mut source = Arc::clone(source);
             if count > 1 {
                 own.grid = Dim3 { x: ctas.len() as u32, y: 1, z: 1 };
-                source = Arc::new(Part { whole: source, first: ctas.start, speaks: parts.is_empty() });
+                source = Arc::new(Part { whole: source, first: ctas.start, reports_notes: parts.is_empty() });
             }
             self.workload.kernels.push(Kernel { info: own, source });
             self.workload.commands.push(Command::Launch(KernelIndex(number)));

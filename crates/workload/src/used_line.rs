@@ -1,14 +1,14 @@
-//! A line of device memory that was used, and what is known of it.
+//! A used line of device memory and its known bytes.
 
 use warpshard_base::{Addr, SectorBytes, SectorMask};
 
-/// A line of device memory that was used.
+/// A used line of device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsedLine {
-    /// Its address.
+    /// Address of the line.
     pub addr: Addr,
-    /// The bytes of each sector that are known: all that were read, and those that were written.
+    /// Valid bytes of each sector, as bit sets: all bytes of read sectors, and the written bytes of others.
     pub bytes: SectorBytes,
-    /// The sectors that were written.
+    /// Sectors that were written.
     pub written: SectorMask,
 }

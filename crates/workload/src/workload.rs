@@ -1,4 +1,4 @@
-//! Kernels, the commands that launch them, and the CTAs that they hand out.
+//! Kernels, the commands that launch them, and the sources of their CTAs.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,10 +21,10 @@ pub struct Dim3 {
 }
 
 impl Dim3 {
-    /// One element.
+    /// The size of a single element.
     pub const ONE: Self = Self { x: 1, y: 1, z: 1 };
 
-    /// Elements in the box.
+    /// Returns the number of elements.
     pub fn count(self) -> u64 {
         u64::from(self.x) * u64::from(self.y) * u64::from(self.z)
     }
@@ -36,16 +36,16 @@ impl fmt::Display for Dim3 {
     }
 }
 
-/// What a kernel launch needs and is called.
+/// Names and resource requirements of a kernel launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelInfo {
-    /// The kernel's name.
+    /// Name of the kernel.
     pub name: String,
-    /// The number that the trace or model gives it.
+    /// Number of the launch in the trace or model.
     pub id: u64,
     /// CTAs of the grid.
     pub grid: Dim3,
-    /// CTAs of a cluster, which run at the same time on SMs of one GPC; one where there are no clusters. It divides the grid.
+    /// CTAs of a cluster, which run at the same time on SMs of one GPC; 1 without clusters. The size of a cluster divides the grid.
     pub cluster: Dim3,
     /// Threads of a CTA.
     pub block: Dim3,
@@ -53,54 +53,56 @@ pub struct KernelInfo {
     pub shared_bytes: u32,
     /// Registers of a thread.
     pub registers: u32,
-    /// The application that launches it.
+    /// The application that launches the kernel.
     pub app: AppId,
-    /// The stream of the application that it is launched into.
+    /// The application's stream into which the kernel is launched.
     pub stream: StreamId,
-    /// Kernels of other streams, launched before it, that it waits for, as by events; those that no command launches are not waited for.
+    /// Earlier kernels of other streams for which the kernel waits, as through events; kernels that no command launches are ignored.
     pub after: Vec<KernelIndex>,
-    /// Of a programmatic dependent launch: the launch before it in its stream. It may begin when every CTA of that one has executed
-    /// `griddepcontrol.launch_dependents` or has ended, and ends no earlier. Where another launch is before it, or none, it waits for ends alone.
+    /// For a programmatic dependent launch: the previous launch in its stream. The launch may begin when every CTA of the previous launch
+    /// has executed `griddepcontrol.launch_dependents` or has ended, and it ends no earlier than the previous launch. If a different launch
+    /// precedes it, or none, it only waits for ends.
     pub programmatic: Option<KernelIndex>,
     /// First address of the window through which generic accesses reach shared memory.
     pub shared_base: Addr,
     /// First address of the window through which generic accesses reach local memory.
     pub local_base: Addr,
-    /// The GPU of a system that it is launched on; `None` where nobody said, which is GPU 0 unless kernels are spread over GPUs.
+    /// The GPU of a system on which the kernel is launched; `None` if the workload names none, which means GPU 0 unless kernels are spread
+    /// over GPUs.
     pub gpu: Option<GpuId>,
-    /// What it copies between GPUs instead of running; it then has one CTA, which no SM gets.
+    /// The copy between GPUs that the launch performs instead of running; it then has one CTA, which no SM runs.
     pub copy: Option<PeerCopy>,
 }
 
-/// A copy between the memories of GPUs, by the copy engine of the GPU that it is launched on.
+/// A copy between the memories of GPUs, by the copy engine of the launching GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerCopy {
-    /// First byte read.
+    /// Address of the first byte read.
     pub from: Addr,
-    /// First byte written.
+    /// Address of the first byte written.
     pub to: Addr,
     /// Length in bytes.
     pub bytes: u64,
 }
 
 impl KernelInfo {
-    /// The GPU that it runs on.
+    /// Returns the GPU on which the kernel runs.
     pub fn on_gpu(&self) -> GpuId {
         self.gpu.unwrap_or_default()
     }
 
-    /// CTAs of the launch.
+    /// Returns the number of CTAs of the launch.
     pub fn ctas(&self) -> u32 {
         self.grid.count() as u32
     }
 
-    /// CTAs of a cluster; 1 where there are no clusters.
+    /// Returns the number of CTAs of a cluster; 1 without clusters.
     pub fn cluster_ctas(&self) -> u32 {
         self.cluster.count().max(1) as u32
     }
 
-    /// The CTA at a place of the order in which CTAs are launched: cluster after cluster, and those of a cluster by their ranks.
-    pub fn launched(&self, place: u32) -> CtaIndex {
+    /// Returns the CTA at a position of the launch order: cluster after cluster, and by rank within a cluster.
+    pub fn cta_at(&self, place: u32) -> CtaIndex {
         let size = self.cluster_ctas();
         if size == 1 {
             return CtaIndex(place);
@@ -114,12 +116,12 @@ impl KernelInfo {
         CtaIndex(at[0] + wide * (at[1] + high * at[2]))
     }
 
-    /// Threads of a CTA.
+    /// Returns the number of threads of a CTA.
     pub fn threads_per_cta(&self) -> u32 {
         self.block.count() as u32
     }
 
-    /// Warps of a CTA.
+    /// Returns the number of warps of a CTA.
     pub fn warps_per_cta(&self) -> u32 {
         self.threads_per_cta().div_ceil(warpshard_base::WARP_SIZE)
     }
@@ -128,47 +130,47 @@ impl KernelInfo {
 /// The decoded instructions of one CTA.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 pub struct CtaProgram {
-    /// The kernel's static instructions, as far as they are known; every index in the streams is covered.
+    /// The kernel's static instructions that are known so far; they include every index in the streams.
     pub code: Arc<[StaticInst]>,
-    /// One stream per warp of the CTA, in warp order; a warp that the trace does not list has an empty one.
+    /// One stream per warp of the CTA, in warp order; a warp that the trace does not list has an empty stream.
     pub warps: Box<[WarpStream]>,
-    /// Places in `code`, ascending, of stores to global memory after which the CTA may still be executed anew, since they overwrite nothing that it has
-    /// read; none where that is not known.
+    /// Indices into `code`, in ascending order, of stores to global memory after which the CTA may still be re-executed, since they
+    /// overwrite nothing that it has read; empty if not known.
     pub repeatable: Arc<[u32]>,
 }
 
-/// What a kernel launch comes to, whatever machine executes it.
+/// Totals of a kernel launch that do not depend on the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchCounts {
-    /// Instructions that warps execute.
+    /// Warp instructions of the launch.
     pub warp_instructions: u64,
-    /// 32-byte sectors touched by its accesses to device memory, summed over accesses; `None` where not known.
+    /// 32-byte sectors of device memory that the launch touches, summed over accesses; `None` if not known.
     pub sectors: Option<u64>,
-    /// Its instructions by the class of their opcodes; `None` where not known.
+    /// Warp instructions by opcode class; `None` if not known.
     pub classes: Option<[u64; OpClass::COUNT]>,
-    /// Lines of device memory that it uses; `None` where not known.
+    /// Lines of device memory that the launch uses; `None` if not known.
     pub lines: Option<u64>,
-    /// Those of them that no launch before it uses, at most; `None` where not known.
+    /// Upper bound of the lines that no earlier launch uses; `None` if not known.
     pub new_lines: Option<u64>,
 }
 
-/// What the machine code of a kernel needs of the GPU that executes it.
+/// Requirements of a kernel's machine code on the GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// The architecture that it is for: 70 for sm_70.
+    /// Target architecture of the code: 70 for sm_70.
     pub arch: u32,
-    /// Whether it has tensor instructions, as far as that is known before it is executed.
+    /// True if the code has tensor instructions, as far as this is known before execution.
     pub tensor: bool,
-    /// Whether it copies from device to shared memory without registers (LDGSTS), as far as that is known and not noted elsewhere.
+    /// True if the code copies from device to shared memory without registers (LDGSTS), as far as this is known and not noted elsewhere.
     pub copies: bool,
-    /// What of it needs units beside the pipeline, as far as that is known.
-    pub beside: Units,
+    /// Instructions that need asynchronous units, as far as they are known.
+    pub async_counts: AsyncOpCounts,
 }
 
-/// Instructions of code that need units beside the pipeline of an SM.
+/// Counts of instructions that need the asynchronous units of an SM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Units {
-    /// Products of warp groups.
+pub struct AsyncOpCounts {
+    /// Matrix products of warp groups.
     pub products: u64,
     /// Operations on barriers in shared memory.
     pub barriers: u64,
@@ -176,78 +178,77 @@ pub struct Units {
     pub bulk: u64,
 }
 
-/// Hands out the CTAs of a kernel.
+/// A source of the CTAs of a kernel.
 ///
-/// Called by an SM in the cycle in which a CTA is bound to it, from any worker thread. Within one execution of a
-/// kernel CTAs are requested once each, in an order close to ascending; a kernel may be executed again. May block the host thread
-/// while the CTA is decoded; what
-/// it returns depends on the index alone. After a failure (a trace that is broken further on) it returns programs with
-/// empty streams, and the failure is found in [`CtaSource::failure`], which the engine checks between epochs.
+/// An SM requests a CTA in the cycle in which the CTA is bound to it, from any worker thread. Within one execution of a kernel each CTA is
+/// requested once, in an order close to ascending; a kernel may be executed again. The call may block the host thread while the CTA is
+/// decoded; its result depends on the index alone. After a failure (a trace that is corrupt at a later line) the source returns programs
+/// with empty streams and reports the failure through [`CtaSource::failure`], which the engine checks between epochs.
 pub trait CtaSource: Send + Sync + fmt::Debug {
-    /// The program of a CTA.
+    /// Returns the program of a CTA.
     fn cta(&self, index: CtaIndex) -> Arc<CtaProgram>;
-    /// Says that in the executions that follow only these CTAs will be requested, in ascending order, or any when `None`. What the others do to
-    /// memory happens all the same.
-    fn choose(&self, ctas: Option<&[Range<u32>]>) {
+    /// Restricts the following executions to requests of these CTAs, in ascending order; `None` allows all CTAs. The effects of the other
+    /// CTAs on memory still take place.
+    fn select_ctas(&self, ctas: Option<&[Range<u32>]>) {
         let _ = ctas;
     }
-    /// Takes back a CTA that was taken away from its SM and will be requested once more.
-    fn put_back(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
+    /// Accepts the return of a preempted CTA, which will be requested once more.
+    fn return_cta(&self, index: CtaIndex, program: &Arc<CtaProgram>) {
         let _ = (index, program);
     }
-    /// Appends how far it is to a checkpoint: what [`CtaSource::load`] needs so that every CTA comes out as it would have, and so do the
-    /// [notes](CtaSource::notes). Nothing where that depends on the CTA's index alone. Several
-    /// kernels may have one state; the first then saves it ([`Writer::first_visit`]).
+    /// Appends the progress of the source to a checkpoint: the state that [`CtaSource::load`] needs to return the same CTAs and
+    /// [notes](CtaSource::notes) as without the checkpoint. Appends nothing if these depend on the CTA's index alone. Several kernels may
+    /// share a state, which the first kernel then saves ([`Writer::first_visit`]).
     fn save(&self, to: &mut Writer);
-    /// Goes on where the source was that saved this.
+    /// Restores the progress that [`CtaSource::save`] saved.
     ///
     /// # Errors
-    /// When the state is that of another source, or the input can no longer be read so far.
+    /// If the state belongs to another source, or the input can no longer be read up to this point.
     fn load(&self, from: &mut Reader<'_>) -> Result<(), StateError>;
-    /// What went wrong while decoding, if anything did, as a message for the user.
+    /// Returns a message for the user if decoding has failed.
     fn failure(&self) -> Option<String> {
         None
     }
-    /// What the whole launch comes to, where that is known without handing out its CTAs.
+    /// Returns the totals of the whole launch, if they are known without requesting its CTAs.
     fn counts(&self) -> Option<LaunchCounts> {
         None
     }
-    /// The lines of device memory that the whole launch uses, in the order of their last use in the order of CTAs and warps: the `limit` used last,
-    /// or all. `None` where that is not known without handing out its CTAs.
+    /// Returns the lines of device memory that the whole launch uses, at most the `limit` most recently used lines, in the order of their
+    /// last use when CTAs and warps execute in order. `None` if they are not known without requesting its CTAs.
     fn used_lines(&self, limit: usize) -> Option<Vec<UsedLine>> {
         let _ = limit;
         None
     }
-    /// The static instructions that start a basic block, by ascending index, when the source knows them for the whole
-    /// kernel; a recorded trace does not.
+    /// Returns the static instructions that start a basic block, by ascending index, if the source knows them for the whole kernel; a
+    /// recorded trace does not.
     fn blocks(&self) -> Option<&[u32]> {
         None
     }
-    /// What its machine code needs; `None` for kernels without machine code.
+    /// Returns the requirements of the kernel's machine code; `None` for kernels without machine code.
     fn code(&self) -> Option<Code> {
         None
     }
-    /// Things accepted though unusual in the CTAs handed out since loading, each with how often it occurred.
+    /// Returns notes about unusual but accepted input in the CTAs returned since loading, each with the number of occurrences.
     fn notes(&self) -> Vec<(String, u64)> {
         Vec::new()
     }
 }
 
-/// A kernel launch: what it needs, and its instructions.
+/// A kernel launch: its requirements and its instructions.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Needs and names.
+    /// Names and resource requirements of the launch.
     pub info: KernelInfo,
-    /// Its CTAs.
+    /// Source of the CTAs.
     pub source: Arc<dyn CtaSource>,
 }
 
-/// One line of the workload.
+/// A command of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// The host copies `bytes` bytes to the device at `addr`.
     CopyToDevice {
-        /// First byte.
+        /// Address of the first byte.
         addr: Addr,
         /// Length in bytes.
         bytes: u64,
@@ -256,50 +257,50 @@ pub enum Command {
     Launch(KernelIndex),
 }
 
-/// A program of its own among the ones that share the GPU.
+/// One of the applications that share the GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Application {
-    /// Its name, for reports.
+    /// Name of the application, for reports.
     pub name: String,
-    /// The kernels that it launches.
+    /// Indices of the kernels that the application launches.
     pub kernels: Range<u32>,
-    /// The same kernels once more, as launched after its first end; empty where it is not started again.
+    /// Indices of the same kernels for launches after the application's first end; empty if it is not restarted.
     pub again: Range<u32>,
-    /// Its commands among those of the workload.
+    /// Indices of the application's commands in the workload.
     pub commands: Range<usize>,
-    /// Among kernels that wait, those of the highest number go first.
+    /// Priority; among waiting kernels, kernels with the highest number are dispatched first.
     pub priority: i32,
-    /// Arrivals: the core cycles before which the launches of its first execution have no CTA bound, in the order of its kernels; those
-    /// beyond begin as they can.
+    /// Arrivals: the core cycles before which no CTA of the launches of the first execution is bound, in the order of the application's
+    /// kernels. Further launches begin as soon as possible.
     pub arrivals: Vec<Cycle>,
-    /// The GPU of a system that has its memory, and runs its kernels; `None` where nobody said.
+    /// The GPU of a system that holds the application's memory and runs its kernels; `None` if the workload names none.
     pub gpu: Option<GpuId>,
 }
 
-/// All that a run executes.
+/// The complete workload of a run.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// A short name for reports: the trace's folder or the model's name.
+    /// Short name for reports: the trace's folder or the model's name.
     pub name: String,
     /// Copies and launches in program order.
     pub commands: Vec<Command>,
-    /// The kernels that the commands launch, each launched once, and after them those that are launched again.
+    /// The kernels that the commands launch, each launched once, followed by the kernels of restarted applications.
     pub kernels: Vec<Kernel>,
-    /// The applications that share the GPU; empty where all kernels belong to one.
+    /// The applications that share the GPU; empty if all kernels belong to one application.
     pub applications: Vec<Application>,
-    /// Things accepted though unusual, for the report: each with how often it occurred.
+    /// Notes for the report about unusual but accepted input, each with the number of occurrences.
     pub notes: Vec<(String, u64)>,
-    /// Allocations that lie on a GPU of their own in a system, by their addresses.
+    /// Allocations with an explicit GPU in a system, by their address ranges.
     pub homes: Vec<(Range<u64>, GpuId)>,
 }
 
 impl Workload {
-    /// The kernel of a launch.
+    /// Returns the kernel of a launch.
     pub fn kernel(&self, index: KernelIndex) -> &Kernel {
         &self.kernels[index.index()]
     }
 
-    /// Its applications, also where there is a single one.
+    /// Returns the applications; for a workload without applications, a single one.
     pub fn applications(&self) -> Vec<Application> {
         if !self.applications.is_empty() {
             return self.applications.clone();
@@ -308,12 +309,12 @@ impl Workload {
         vec![Application { name: self.name.clone(), kernels, again: 0..0, commands, priority: 0, arrivals: Vec::new(), gpu: None }]
     }
 
-    /// Kernels without those that applications launch again.
+    /// Returns the number of kernels without the kernels of restarted applications.
     pub fn first_launches(&self) -> usize {
         self.applications.iter().map(|app| app.kernels.end as usize).max().unwrap_or(self.kernels.len())
     }
 
-    /// The notes of loading and of the CTAs handed out since, equal ones added up.
+    /// Returns the notes of loading and of the CTAs returned since, with equal notes combined.
     pub fn all_notes(&self) -> Vec<(String, u64)> {
         let mut all = self.notes.clone();
         for (text, times) in self.kernels.iter().flat_map(|kernel| kernel.source.notes()) {
@@ -350,7 +351,7 @@ mod tests {
             gpu: None,
             copy: None,
         };
-        let order = |cluster| (0..16).map(|place| info(cluster).launched(place).0).collect::<Vec<_>>();
+        let order = |cluster| (0..16).map(|place| info(cluster).cta_at(place).0).collect::<Vec<_>>();
         assert_eq!(order(Dim3::ONE), (0..16).collect::<Vec<_>>());
         assert_eq!(order(Dim3 { x: 2, ..Dim3::ONE }), (0..16).collect::<Vec<_>>());
         assert_eq!(order(Dim3 { y: 2, ..Dim3::ONE }), [0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15]);

@@ -10,25 +10,25 @@ use warpshard_policy::registry::{Policy, parsed};
 use super::Paper;
 use control::CdSearch;
 
-/// What this paper adds to the program.
+/// The registration of this paper: files, policies and studies.
 pub const PAPER: Paper = Paper { key: "cd_search", title: "CD-search", files: FILES, policies: POLICIES, studies: STUDIES };
 
-/// Its machines and kernel models.
+/// The machine models of the paper.
 const FILES: &[&[File]] = &[
     embedded!(Machine, "machines/", ["fermi24"]),
 ];
 
-/// Its controllers.
+/// The controllers of the paper.
 const POLICIES: &[Policy] = &[
     Policy {
         name: CdSearch::NAME,
-        help: "gives applications the SMs that they use, found by classification and search (Zhao et al., ICS 2018)",
+        help: "partitions the SMs among applications by classification and search (Zhao et al., ICS 2018)",
         parameters: CdSearch::PARAMETERS,
         build: |table| Ok(Box::new(CdSearch::new(parsed(CdSearch::NAME, table)?)?)),
     },
 ];
 
-/// Its studies.
+/// The studies of the paper.
 const STUDIES: &[Study] = &[
     Study {
         name: "cd-search",

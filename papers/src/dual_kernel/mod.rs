@@ -10,35 +10,35 @@ use warpshard_policy::registry::{Policy, parsed};
 use super::Paper;
 use control::{CtaTimes, DualKernel};
 
-/// What this paper adds to the program.
+/// The registration of this paper: files, policies and studies.
 pub const PAPER: Paper = Paper { key: "dual_kernel", title: "Dual kernel", files: FILES, policies: POLICIES, studies: STUDIES };
 
-/// Its machines and kernel models.
+/// The machine models of the paper.
 const FILES: &[&[File]] = &[
     embedded!(Machine, "machines/", ["fermi15-preempt"]),
 ];
 
-/// Its controllers.
+/// The controllers of the paper.
 const POLICIES: &[Policy] = &[
     Policy {
         name: CtaTimes::NAME,
-        help: "records the cycles and instructions of every CTA that ends in the timeline",
+        help: "records in the timeline the cycles and instructions of every CTA that ends",
         parameters: &[],
         build: |table| Ok(Box::new(CtaTimes::new(parsed(CtaTimes::NAME, table)?))),
     },
     Policy {
         name: DualKernel::NAME,
-        help: "takes CTAs away for a kernel of higher priority that arrives, each by draining, switching or flushing (Shieh, 2016)",
+        help: "preempts CTAs for an arriving kernel of higher priority, each by draining, switching or flushing (Shieh, 2016)",
         parameters: DualKernel::PARAMETERS,
         build: |table| Ok(Box::new(DualKernel::new(parsed(DualKernel::NAME, table)?)?)),
     },
 ];
 
-/// Its studies.
+/// The studies of the paper.
 const STUDIES: &[Study] = &[
     Study {
         name: "dual-kernel",
-        summary: "CTAs preempted one by one by a task that arrives, and Chimera, compared with the thesis",
+        summary: "preemption of single CTAs by an arriving task, and Chimera, compared with the thesis",
         machine: "fermi15-preempt",
         takes: &[StudyOption::Set, StudyOption::Length, StudyOption::Pairs, StudyOption::Configuration],
         otherwise: "its benchmarks, schemes and machine are those of the thesis",

@@ -10,16 +10,16 @@ use warpshard_policy::registry::{Policy, parsed};
 use super::Paper;
 use control::{CmBal, CmCpu};
 
-/// What this paper adds to the program.
+/// The paper's entry in [`PAPERS`](super::PAPERS).
 pub const PAPER: Paper = Paper { key: "hetero", title: "CPU+GPU concurrency", files: FILES, policies: POLICIES, studies: STUDIES };
 
-/// Its machines and kernel models.
+/// Machines and kernel models of the paper.
 const FILES: &[&[File]] = &[
     embedded!(Machine, "machines/", ["hetero", "hetero-2", "hetero-6", "hetero-small"]),
     embedded!(Model, "models/", "hetero/", ["bfs", "blk", "bp", "hot", "iix", "mm", "mst", "mum", "path", "pvc", "pvr", "sp", "sssp"]),
 ];
 
-/// Its controllers.
+/// Controllers of the paper.
 const POLICIES: &[Policy] = &[
     Policy {
         name: CmBal::NAME,
@@ -35,7 +35,7 @@ const POLICIES: &[Policy] = &[
     },
 ];
 
-/// Its studies.
+/// Studies of the paper.
 const STUDIES: &[Study] = &[
     Study {
         name: "hetero",
@@ -58,7 +58,7 @@ const STUDIES: &[Study] = &[
         summary: "interference, warp limits and partitions of the CPU+GPU chip, compared with the paper",
         machine: "hetero",
         takes: &[StudyOption::Machine, StudyOption::Set, StudyOption::Windows, StudyOption::Longest],
-        otherwise: "it sweeps static warp limits and partitions, which are what the paper states figures of",
+        otherwise: "it sweeps the static warp limits and partitions of the paper's figures",
         sweeps: &["noc.mesh.cpu_vcs", "noc.mesh.cpu_channel_bytes", "mem.map.cpu_partitions"],
         run: study::study,
     },

@@ -10,29 +10,29 @@ use warpshard_policy::registry::{Policy, parsed};
 use super::Paper;
 use control::KernelMgmt;
 
-/// What this paper adds to the program.
+/// The registration of this paper: files, policies and studies.
 pub const PAPER: Paper = Paper { key: "kernel_mgmt", title: "Kernel management", files: FILES, policies: POLICIES, studies: STUDIES };
 
-/// Its machines and kernel models.
+/// The machine models of the paper.
 const FILES: &[&[File]] = &[
     embedded!(Machine, "machines/", ["fermi15"]),
 ];
 
-/// Its controllers.
+/// The controllers of the paper.
 const POLICIES: &[Policy] = &[
     Policy {
         name: KernelMgmt::NAME,
-        help: "CTAs per SM of kernels that run side by side, and which of them bypass the L1 (Liang and Li, TECS 2017)",
+        help: "sets the CTAs per SM of concurrent kernels, and the CTAs that bypass the L1 (Liang and Li, TECS 2017)",
         parameters: KernelMgmt::PARAMETERS,
         build: |table| Ok(Box::new(KernelMgmt::new(parsed(KernelMgmt::NAME, table)?)?)),
     },
 ];
 
-/// Its studies.
+/// The studies of the paper.
 const STUDIES: &[Study] = &[
     Study {
         name: "kernel-mgmt",
-        summary: "kernels that share every SM, with numbers of CTAs and cache bypassing under control, compared with the paper",
+        summary: "kernels that share every SM under kernel management, compared with the paper",
         machine: "fermi15",
         takes: &[StudyOption::Set, StudyOption::Length, StudyOption::Pairs, StudyOption::Configuration],
         otherwise: "its kernels and machine are those of the paper",

@@ -1,4 +1,4 @@
-//! Workload-aware scheduling: the thesis on workload-aware warp and CTA scheduling and on core gating.
+//! Workload-aware scheduling: Awatramani's thesis on warp and CTA scheduling and on core gating.
 
 pub mod control;
 pub mod study;
@@ -10,19 +10,19 @@ use warpshard_policy::registry::{Policy, parsed};
 use super::Paper;
 use control::{CoreGating, Lcs, PerfSat, Search};
 
-/// Why studies of the thesis refuse `--machine`: the end of a sentence.
-const THESIS: &str = "its machines are those of the published tables; --set changes values of them";
+/// The reason why studies of the thesis reject `--machine`, as the end of a sentence.
+const MACHINE_REFUSAL: &str = "its machines are those of the published tables; --set changes their values";
 
-/// What this paper adds to the program.
+/// The paper's entry in [`PAPERS`](super::PAPERS).
 pub const PAPER: Paper = Paper { key: "wa_sched", title: "Workload-aware scheduling", files: FILES, policies: POLICIES, studies: STUDIES };
 
-/// Its machines and kernel models.
+/// Machines and kernel models of the thesis.
 const FILES: &[&[File]] = &[
     embedded!(Machine, "machines/", ["m2090-v31", "fermi32", "k20x-l1"]),
     embedded!(Model, "models/", "wa_sched/", ["bp_k1", "bp_k2", "bt_k1", "bt_k2", "cfd", "cvsep", "cvt_k1", "cvt_k2", "dct_k1", "dct_k2", "dwt", "dxtc", "fwt", "gaussian", "heart", "hist", "hotspot", "km", "lud", "mco", "ms", "nn", "pathfinder", "srad", "srad_1", "srad_2", "srad_3", "srad_4", "srad_5", "srad_6", "tp_k1", "tp_k2"]),
 ];
 
-/// Its controllers.
+/// Controllers of the thesis.
 const POLICIES: &[Policy] = &[
     Policy {
         name: Lcs::NAME,
@@ -50,14 +50,14 @@ const POLICIES: &[Policy] = &[
     },
 ];
 
-/// Its studies.
+/// Studies of the thesis.
 const STUDIES: &[Study] = &[
     Study {
         name: "characterise",
         summary: "kernels of the thesis on workload-aware scheduling, compared with its tables",
         machine: "m2090",
         takes: &[StudyOption::Set, StudyOption::Policy, StudyOption::Order, StudyOption::Length, StudyOption::Only],
-        otherwise: THESIS,
+        otherwise: MACHINE_REFUSAL,
         sweeps: &["gpu.sm.max_ctas", "gpu.sms"],
         run: study::characterise::study,
     },
@@ -73,7 +73,7 @@ const STUDIES: &[Study] = &[
             StudyOption::Length,
             StudyOption::Only,
         ],
-        otherwise: THESIS,
+        otherwise: MACHINE_REFUSAL,
         sweeps: &["gpu.sms"],
         run: study::onac::study,
     },
@@ -89,7 +89,7 @@ const STUDIES: &[Study] = &[
             StudyOption::Only,
             StudyOption::Configuration,
         ],
-        otherwise: THESIS,
+        otherwise: MACHINE_REFUSAL,
         sweeps: &["gpu.sm.max_ctas"],
         run: study::perf_sat::study,
     },
@@ -105,7 +105,7 @@ const STUDIES: &[Study] = &[
             StudyOption::Only,
             StudyOption::Configuration,
         ],
-        otherwise: THESIS,
+        otherwise: MACHINE_REFUSAL,
         sweeps: &["gpu.sm.order"],
         run: study::phase_aware::study,
     },
@@ -137,7 +137,7 @@ mod tests {
     use super::study::{interleave, onac, phase_aware};
 
     #[test]
-    fn stored_results_are_what_the_program_gives_now() {
+    fn stored_results_are_reproduced() {
         let results = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/wa_sched/results"));
         let sample = |cells: &[&str]| onac::first_sample(cells[0], &Request::default(), &Lab::new(None)).unwrap();
         let pair = |cells: &[&str]| interleave::row_again(cells[0]);

@@ -1,4 +1,4 @@
-//! Options of the commands that make machines.
+//! Options of `import` and `calibrate`, the commands that create machines.
 
 use std::path::PathBuf;
 
@@ -21,20 +21,20 @@ pub(crate) struct ImportArgs {
     /// GPGPU-Sim configuration (gpgpusim.config).
     #[arg(long, value_name = "FILE")]
     pub gpgpusim: PathBuf,
-    /// Configuration of the trace front end (trace.config); without it units have the latencies of PTX instructions.
+    /// Configuration of the trace front end (trace.config); without it, units have the latencies of PTX instructions.
     #[arg(long, value_name = "FILE")]
     pub trace_config: Option<PathBuf>,
-    /// Machine file to write; must not exist.
+    /// Machine file to write; it must not exist.
     #[arg(long, value_name = "MACHINE.toml")]
     pub out: PathBuf,
-    /// Name of the machine [default: the name of its file].
+    /// Name of the machine [default: the file name].
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 }
 
 const CALIBRATE_HELP: &str = "\
-Each value that follows from a measurement has it in a comment, micro:KEY; what cannot be derived stays the base's, and the report says why.
-A latency is moved by what the base's own microbenchmark, simulated, is away from the measured value. The same files give the same bytes.
+A value that is derived from a measurement names it in a comment, micro:KEY; other values are the base's, and the report gives the reasons.
+A latency is adjusted by the difference between the measured value and the base's simulated microbenchmark. The same files give the same bytes.
 
 Example:
   python3 programs/tools/measure.py micro --out micro.json
@@ -45,16 +45,16 @@ Example:
 #[derive(Args, Debug)]
 #[command(after_help = CALIBRATE_HELP)]
 pub(crate) struct CalibrateArgs {
-    /// Measurements: the JSON that programs/tools/measure.py writes.
+    /// Measurements: a JSON file written by programs/tools/measure.py.
     #[arg(value_name = "MICRO.json")]
     pub measurements: PathBuf,
-    /// Base: built-in machine, or machine file (.toml).
+    /// Base machine: built-in machine, or machine file (.toml).
     #[arg(long, value_name = "NAME|FILE", default_value = "v100")]
     pub machine: String,
-    /// Override a value of the base. Repeatable.
+    /// Override a value of the base machine. Repeatable.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
-    /// Machine file to write; must not exist.
+    /// Machine file to write; it must not exist.
     #[arg(long, value_name = "MACHINE.toml")]
     pub out: PathBuf,
 }

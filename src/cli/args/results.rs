@@ -7,7 +7,7 @@ use clap::Args;
 use warpshard_view::compare::Limit;
 
 const COMPARE_HELP: &str = "\
-The first folder is what the others are compared with. Configuration differences come first, then cycles and IPC, scheduler cycles,
+The first folder is the reference. Configuration differences come first, then cycles and IPC, scheduler cycles,
 caches, DRAM, energy, kernels by name and counters, each with the largest changes on top. Shares change by percentage points.
 
 With --fail-above the command ends with exit code 1 when cycles, instructions, IPC or energy of a run, or the cycles of the kernels
@@ -22,28 +22,28 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = COMPARE_HELP)]
 pub(crate) struct CompareArgs {
-    /// Result folders of runs; or one, and a file of Nsight Compute (`ncu --csv --page raw`), launch by launch.
+    /// Result folders of runs; or one folder and a profile of Nsight Compute (`ncu --csv --page raw`), compared launch by launch.
     #[arg(required = true, num_args = 2.., value_name = "DIR|NCU.CSV")]
     pub runs: Vec<PathBuf>,
-    /// Also show what is the same in all runs, and every counter.
+    /// Also show values that are equal in all runs, and all counters.
     #[arg(long)]
     pub all: bool,
-    /// Exit code 1 when a headline number differs from the first run by more than this percentage; 0% accepts only equal ones.
+    /// Exit with code 1 if a headline number differs from the first run by more than this percentage; 0% accepts only equal numbers.
     #[arg(long, value_name = "PERCENT%")]
     pub fail_above: Option<Limit>,
-    /// Write the comparison as a page, one file without external resources.
+    /// Write the comparison as an HTML page in one file without external resources.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write the comparison as JSON; - prints it in place of the text.
+    /// Write the comparison as JSON; - prints JSON instead of the text.
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
-    /// Only rows of Nsight Compute's file that have this value in a column. Repeatable.
+    /// Use only rows of Nsight Compute's file that have this value in this column. Repeatable.
     #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = super::key_value)]
     pub conditions: Vec<(String, String)>,
 }
 
 const REPORT_HELP: &str = "\
-The page is one HTML file without scripts or external resources. It shows what was recorded: kernels over time, scheduler cycles, energy,
+The page is one HTML file without scripts or external resources. It shows kernels over time, scheduler cycles, energy,
 DRAM channels and SMs of every run; IPC, occupancy, hit rates, bandwidth, networks and power over time with --interval; decisions with
 --policy. Every picture has its numbers below it.
 
@@ -70,7 +70,7 @@ pub(crate) struct ReportArgs {
 /// Options of `completions`.
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArgs {
-    /// The shell.
+    /// Shell whose completions are printed.
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
 }
@@ -78,7 +78,7 @@ pub(crate) struct CompletionsArgs {
 /// Options of `man`.
 #[derive(Args, Debug)]
 pub(crate) struct ManArgs {
-    /// Folder to write the pages into.
+    /// Folder for the pages.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! Options of the commands that run one model alone: `cpu`, `dram`, `noc`.
+//! Options of `cpu`, `dram` and `noc`, the commands that simulate one model alone.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ pub(crate) struct CpuArgs {
 }
 
 impl CpuArgs {
-    /// Whether the core has its private caches.
+    /// Returns true if the core has its private caches.
     pub(crate) fn caches(&self) -> bool {
         self.profile.is_some() || self.unfiltered
     }
@@ -92,7 +92,7 @@ pub(crate) struct DramArgs {
     /// Offered load as a fraction of the peak bandwidth; above 1 saturates.
     #[arg(long, value_name = "F", default_value_t = 0.5, value_parser = load)]
     pub load: f64,
-    /// Whether banks are refreshed.
+    /// Refresh of the banks.
     #[arg(long, value_name = "on|off", default_value = "off")]
     pub refresh: OnOff,
     /// Number of requests, including warm-up.
@@ -115,7 +115,7 @@ pub(crate) struct DramArgs {
     pub out: Option<PathBuf>,
 }
 
-/// A switch.
+/// Values of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnOff {
     /// On.
@@ -124,14 +124,14 @@ pub(crate) enum OnOff {
     Off,
 }
 
-/// A controller's policy by name.
+/// Policies of the memory controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ControllerName {
     /// Ramulator 2.1: FR-FCFS that protects row hits, queues of 64.
     Ramulator2,
     /// Ramulator 1: FR-FCFS with a cap of 16 row hits, queues of 32.
     Ramulator1,
-    /// DRAMsim3: queues of 32, posted writes drained in batches, refresh per bank.
+    /// DRAMsim3: queues of 32, posted writes drained in batches, per-bank refresh.
     Dramsim3,
     /// First come, first served; otherwise like ramulator2.
     Fcfs,
@@ -215,7 +215,7 @@ pub(crate) struct NocArgs {
     pub out: Option<PathBuf>,
 }
 
-/// Reads `meshKxM` or `xbarN`.
+/// Parses `meshKxM` or `xbarN`.
 fn topology(text: &str) -> Result<Topology, String> {
     let size = |text: &str| text.parse::<u16>().ok().filter(|size| (1..=128).contains(size));
     let mesh = || {
@@ -226,7 +226,7 @@ fn topology(text: &str) -> Result<Topology, String> {
     mesh().or_else(crossbar).ok_or_else(|| "expected meshKxM or xbarN with sizes from 1 to 128, as in mesh6x6 or xbar36".to_owned())
 }
 
-/// Reads the number of stages.
+/// Parses the number of router stages.
 fn pipeline(text: &str) -> Result<Pipeline, String> {
     match text {
         "2" => Ok(Pipeline::Speculative),
@@ -236,7 +236,7 @@ fn pipeline(text: &str) -> Result<Pipeline, String> {
     }
 }
 
-/// The names of the patterns.
+/// Returns a parser of the names of traffic patterns.
 fn traffic() -> PossibleValuesParser {
     PossibleValuesParser::new(TRAFFIC.iter().map(|(name, _)| *name))
 }

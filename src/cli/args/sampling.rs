@@ -4,12 +4,12 @@ use clap::Args;
 
 use warpshard_sample::Options;
 
-/// Whether a run is sampled.
+/// Options of sampled runs.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct SamplingArgs {
-    /// Simulate a sample of the launches and estimate the rest, with intervals (docs/sampling.md): error=4%, confidence=95%, seed=1, warm=0
-    /// launches before each measured one, least=4 measured launches of each kernel, inside=on to simulate only parts of long launches, caches=on
-    /// to give the LLC what skipped launches leave there. All results are then estimates and marked so.
+    /// Simulate a sample of the launches and estimate the others, with confidence intervals (docs/sampling.md): error=4%, confidence=95%,
+    /// seed=1, warm=0 launches before each measured one, least=4 measured launches of each kernel, inside=on to simulate only parts of long
+    /// launches, caches=on to fill the LLC with the lines of skipped launches. All results are then estimates and marked as such.
     #[arg(
         long,
         value_name = "KEY=VALUE,..",
@@ -23,12 +23,12 @@ pub(crate) struct SamplingArgs {
     pub sample: Option<Sampling>,
 }
 
-/// What a sampled run aims at, and the words in which it was asked for.
+/// The parsed value of `--sample` and its text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sampling {
-    /// As given.
+    /// The text of the option.
     pub text: String,
-    /// As read.
+    /// The parsed options.
     pub options: Options,
 }
 

@@ -1,7 +1,7 @@
-//! `run --monitor`: a page that shows a run while it goes on, pauses it, and lists what waits for what.
+//! `run --monitor`: a page that shows a run in progress, pauses it, and lists the waits-for relations of its units.
 //!
-//! In: views of the run, which it publishes at the pace of the host. Out: a page at an address of this host, and wishes for the run. Built without the
-//! feature `monitor`, which is a default, there is only the message that says so.
+//! The monitor receives views of the run, which the run publishes at the pace of the host, and returns requests to the run. Without the
+//! default feature `monitor`, it only prints an error message.
 
 #[cfg(feature = "monitor")]
 mod server;
@@ -21,22 +21,23 @@ use super::failure::Failure;
 #[cfg(feature = "monitor")]
 pub(super) use server::{Bound, Served};
 
-/// Takes the address, and reads the token, or draws one for an address of this host alone.
+/// Binds the address, and reads the token, or generates one for a loopback address.
 ///
 /// # Errors
-/// When the address is not of this host alone and there is no token, the token is too short, or the address cannot be had.
+/// Fails if the address is not a loopback address and there is no token, the token is too short, or the address cannot be bound.
 pub(super) fn bind(address: MonitorAddress, token: Option<&Path>) -> Result<Bound, Failure> {
     #[cfg(feature = "monitor")]
     return server::bind(address.0, token);
     #[cfg(not(feature = "monitor"))]
     {
         let _ = (address, token);
-        let problem = "--monitor: this program was built without the monitor; `cargo build --release`, with the default features, makes one that has it";
+        let problem =
+            "--monitor: this program was built without the monitor; build it with `cargo build --release` and the default features";
         Err(Failure::new(Exit::Usage, problem))
     }
 }
 
-/// What a program without the monitor never has.
+/// A bound address; uninhabited in a build without the monitor.
 #[cfg(not(feature = "monitor"))]
 #[derive(Debug)]
 pub(super) enum Bound {}
@@ -48,7 +49,7 @@ impl Bound {
     }
 }
 
-/// What a program without the monitor never has.
+/// A served monitor; uninhabited in a build without the monitor.
 #[cfg(not(feature = "monitor"))]
 #[derive(Debug)]
 pub(super) enum Served {}

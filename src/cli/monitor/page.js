@@ -12,7 +12,7 @@ let paused = false, misses = 0;
 const ask = (path, method = "GET") => fetch(path, { method, headers: { "X-Warpshard": "1", ...(token && { Authorization: `Bearer ${token}` }) } });
 const make = (tag, text) => { const made = document.createElement(tag); made.textContent = text ?? ""; return made; };
 const tile = (name, value) => { const made = make("div"); made.append(make("b", value), make("span", name)); return made; };
-// Only what needs attention is in the colour of a warning.
+// Only texts that need attention have the warning colour.
 const say = (text, warns = false) => { $("said").textContent = text; $("said").classList.toggle("warns", warns); };
 const row = (cells) => { const made = make("tr"); made.append(...cells); return made; };
 
@@ -28,14 +28,14 @@ function show(state) {
     return;
   }
   paused = state.paused;
-  say(paused ? "The run stands still." : "");
+  say(paused ? "The run is paused." : "");
   for (const id of ["pause", "list"]) $(id).disabled = false;
-  $("pause").textContent = paused ? "Go on" : "Pause";
+  $("pause").textContent = paused ? "Resume" : "Pause";
   const share = state.ctas ? state.ctas_done / state.ctas : 0;
   $("bar").value = share;
   $("tiles").replaceChildren(
-    tile("core cycles", count(state.cycles)), tile("CTAs that ended", `${count(state.ctas_done)} of ${count(state.ctas)}`), tile("left", time(state.left)),
-    tile("IPC so far", short(state.ipc, 1)), tile("IPC lately", short(recent.ipc, 1)), tile("core cycles per second", count(recent.cycles_per_second)),
+    tile("core cycles", count(state.cycles)), tile("finished CTAs", `${count(state.ctas_done)} of ${count(state.ctas)}`), tile("remaining", time(state.left)),
+    tile("mean IPC", short(state.ipc, 1)), tile("recent IPC", short(recent.ipc, 1)), tile("core cycles per second", count(recent.cycles_per_second)),
     tile("warp instructions per second", count(state.speed)), ...load);
   const all = state.reasons.reduce((sum, [, cycles]) => sum + cycles, 0) || 1;
   $("reasons").tBodies[0].replaceChildren(...state.reasons.filter(([, cycles]) => cycles).map(([name, cycles]) => {
@@ -57,7 +57,7 @@ function show(state) {
   $("totals").tBodies[0].replaceChildren(...state.totals.map(([name, value]) => row([make("td", name), make("td", count(value))])));
   if (state.waiting.number > 0) {
     $("waiting").hidden = false;
-    $("lines").textContent = state.waiting.lines.join("\n") || "Nothing waits.";
+    $("lines").textContent = state.waiting.lines.join("\n") || "No unit waits.";
   }
 }
 
@@ -65,13 +65,13 @@ async function look() {
   try {
     const answer = await ask("/state");
     if (answer.status === 401) {
-      say("A token is needed: open the address that the run prints, http://ADDRESS/#TOKEN.", true);
+      say("A token is required: open the address that the run prints, http://ADDRESS/#TOKEN.", true);
       return;
     }
     show(await answer.json());
     misses = 0;
   } catch {
-    // A run that has ended takes its page along.
+    // The server ends with the run.
     if (++misses > 2) {
       say("The run has ended, or its host cannot be reached.", true);
       for (const id of ["pause", "list"]) $(id).disabled = true;

@@ -1,7 +1,7 @@
 //! The server of the monitor: one thread, HTTP/1.1, a bounded number of connections.
 //!
-//! Only a client with the token sees or changes the run: other users of this host do not. Other pages of the same browser can neither read nor ask for
-//! anything either: the name in `Host` must be the address that was asked for, and changes need a header that a foreign page cannot send.
+//! Only a client with the token can see or change the run; other users of this host cannot. Other pages of the same browser cannot read or
+//! request anything either: the `Host` header must contain the served address, and changes need a header that a foreign page cannot send.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
@@ -20,7 +20,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::{Semaphore, oneshot};
 
-use warpshard_chip::{Live, Wish};
+use warpshard_chip::{Live, LiveRequest};
 use warpshard_config::input;
 use warpshard_run::Exit;
 
@@ -28,39 +28,39 @@ use super::super::failure::Failure;
 use super::super::output;
 use super::state::State;
 
-/// The page and what it loads: the path, its media type and its text. Nothing in them tells of the run.
+/// The page and the files it loads: path, media type and text. They contain no data of the run.
 const PAGES: [(&str, &str, &str); 3] = [
     ("/", "text/html; charset=utf-8", include_str!("page.html")),
     ("/page.css", "text/css; charset=utf-8", include_str!("page.css")),
     ("/page.js", "text/javascript; charset=utf-8", include_str!("page.js")),
 ];
 
-/// What the page may load and ask: only what this server gives.
-const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
+/// The content security policy of the page: it may only load files from this server and send requests to it.
+const SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
-/// The header of requests that change something.
-const ASKS: &str = "x-warpshard";
+/// The header that requests which change the run must contain.
+const CHANGE_HEADER: &str = "x-warpshard";
 
-/// Characters of a token, at least.
-const SHORTEST: usize = 16;
+/// Minimum length of a token in characters.
+const MIN_TOKEN_CHARS: usize = 16;
 
-/// Random bytes of a token, which has two characters for each.
-const RANDOM: usize = 16;
+/// Random bytes of a generated token, which has two characters per byte.
+const TOKEN_BYTES: usize = 16;
 
-/// The most connections that are open at the same time. Other clients wait until one closes.
-const MOST_CONNECTIONS: usize = 32;
+/// Maximum number of open connections. Other clients wait until a connection closes.
+const MAX_CONNECTIONS: usize = 32;
 
-/// Time within which a client sends the head of its next request.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout for the head of a client's next request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time after which a connection is closed, so that one that does not read what it asked for keeps no others waiting.
-const LIFETIME: Duration = Duration::from_secs(60);
+/// Maximum lifetime of a connection, so that a client that does not read its response does not block other clients.
+const CONNECTION_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Bytes of the head of a request, at most.
-const LONGEST_HEAD: usize = 16 << 10;
+/// Maximum size of the head of a request in bytes.
+const MAX_HEAD_BYTES: usize = 16 << 10;
 
-/// An address that is taken, before the run begins.
+/// An address that is bound before the run begins.
 #[derive(Debug)]
 pub(in crate::cli) struct Bound {
     listener: TcpListener,
@@ -68,23 +68,23 @@ pub(in crate::cli) struct Bound {
     token: Token,
 }
 
-/// The text that a client must send, and whether the message that names the page has it.
+/// The token that a client must send; `shown` is true if the printed address of the page contains the token.
 #[derive(Debug)]
 struct Token {
     text: String,
     shown: bool,
 }
 
-/// Takes the address, and reads or draws the token.
+/// Binds the address, and reads or generates the token.
 ///
 /// # Errors
-/// See [`super::bind`].
+/// Fails as [`super::bind`] does.
 pub(super) fn bind(address: SocketAddr, token: Option<&Path>) -> Result<Bound, Failure> {
     let usage = |problem: String| Failure::new(Exit::Usage, problem);
     if !address.ip().is_loopback() && token.is_none() {
         return Err(usage(format!(
-            "--monitor {address}: other hosts can reach this address, so that a token of yours is needed: --monitor-token-file FILE names a file with \
-             one; a port alone is served to this host only"
+            "--monitor {address}: other hosts can reach this address, so that a token is required: name a file with a \
+             token with --monitor-token-file FILE; a port alone is served to this host only"
         )));
     }
     let token = match token {
@@ -103,42 +103,42 @@ fn read_token(path: &Path) -> Result<String, Failure> {
     let usage = |problem: String| Failure::new(Exit::Usage, format!("--monitor-token-file {}: {problem}", path.display()));
     let text = input::read_text(path).map_err(|error| usage(error.to_string()))?;
     let token = text.trim();
-    if token.len() < SHORTEST || !token.chars().all(|c| c.is_ascii_graphic()) {
+    if token.len() < MIN_TOKEN_CHARS || !token.chars().all(|c| c.is_ascii_graphic()) {
         return Err(usage(format!(
-            "expected a line of at least {SHORTEST} letters, digits or signs, such as `openssl rand -hex 16` makes"
+            "expected a line of at least {MIN_TOKEN_CHARS} letters, digits or punctuation, such as the output of `openssl rand -hex 16`"
         )));
     }
     Ok(token.to_owned())
 }
 
-/// A token of the operating system's random numbers.
+/// Generates a token from random numbers of the operating system.
 fn random_token() -> Result<String, Failure> {
-    let mut bytes = [0; RANDOM];
+    let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| Failure::new(Exit::Internal, format!("--monitor: no random token: {error}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 impl Bound {
-    /// Serves until the result is dropped, and says where.
+    /// Serves the page until the returned value is dropped, and prints its address.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// Fails if the operating system cannot start a thread.
     pub(in crate::cli) fn serve(self, title: String) -> Result<Served, Failure> {
         let Self { listener, address, token } = self;
         let live = Live::default();
         let fragment = if token.shown { format!("#{}", token.text) } else { "#TOKEN, with the token of --monitor-token-file".to_owned() };
-        let site = Arc::new(Site { address, token: token.text, live: live.clone(), state: Mutex::new(State::new(title)) });
+        let handler = Arc::new(Handler { address, token: token.text, live: live.clone(), state: Mutex::new(State::new(title)) });
         let (stop, stopped) = oneshot::channel();
         let internal = |error: std::io::Error| Failure::new(Exit::Internal, format!("--monitor: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(internal)?;
-        let work = move || runtime.block_on(accept(listener, site, stopped));
+        let work = move || runtime.block_on(accept(listener, handler, stopped));
         let thread = std::thread::Builder::new().name("monitor".into()).spawn(work).map_err(internal)?;
         output::warn(&format!("Monitor at http://{address}/{fragment}"));
         Ok(Served { live, stop: Some(stop), thread: Some(thread) })
     }
 }
 
-/// A monitor that is served.
+/// A running server of the monitor.
 #[derive(Debug)]
 pub(in crate::cli) struct Served {
     live: Live,
@@ -147,7 +147,7 @@ pub(in crate::cli) struct Served {
 }
 
 impl Served {
-    /// The ends that the run takes.
+    /// Returns the run's side of the channels between run and monitor.
     pub(in crate::cli) fn live(&self) -> Live {
         self.live.clone()
     }
@@ -155,91 +155,91 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // A server that has gone already needs no word.
+        // The receiver may be gone if the server has already ended.
         let _ = self.stop.take().map(|stop| stop.send(()));
         if let Some(thread) = self.thread.take() {
-            // One that panicked has printed why; the run does not depend on it.
+            // A thread that panicked has printed the reason; the run does not depend on it.
             let _ = thread.join();
         }
     }
 }
 
-/// What the answers are made of.
-struct Site {
+/// Data from which responses are made.
+struct Handler {
     address: SocketAddr,
     token: String,
     live: Live,
     state: Mutex<State>,
 }
 
-async fn accept(listener: TcpListener, site: Arc<Site>, mut stopped: oneshot::Receiver<()>) {
+async fn accept(listener: TcpListener, handler: Arc<Handler>, mut stopped: oneshot::Receiver<()>) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return output::warn(&format!("warning: --monitor: {error}")),
     };
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let next = async || {
-        let place = Arc::clone(&places).acquire_owned().await;
-        (place, listener.accept().await)
+        let permit = Arc::clone(&permits).acquire_owned().await;
+        (permit, listener.accept().await)
     };
     loop {
-        let (place, accepted) = tokio::select! {
+        let (permit, accepted) = tokio::select! {
             _ = &mut stopped => return,
             next = next() => next,
         };
         let Ok((stream, _)) = accepted else {
-            // Too many open files pass.
+            // An error such as too many open files is temporary.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let site = Arc::clone(&site);
+        let handler = Arc::clone(&handler);
         tokio::spawn(async move {
-            let _place = place;
+            let _permit = permit;
             let answer = service_fn(move |request| {
-                let site = Arc::clone(&site);
-                async move { Ok::<_, Infallible>(site.answer(&request)) }
+                let handler = Arc::clone(&handler);
+                async move { Ok::<_, Infallible>(handler.answer(&request)) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(PATIENCE)
-                .max_buf_size(LONGEST_HEAD)
+                .header_read_timeout(HEAD_TIMEOUT)
+                .max_buf_size(MAX_HEAD_BYTES)
                 .serve_connection(TokioIo::new(stream), answer);
-            // A client that leaves is no error of the run.
-            let _ = tokio::time::timeout(LIFETIME, connection).await;
+            // A client that disconnects causes no error of the run.
+            let _ = tokio::time::timeout(CONNECTION_LIFETIME, connection).await;
         });
     }
 }
 
-type Answer = Response<Full<Bytes>>;
+type HttpResponse = Response<Full<Bytes>>;
 
-fn answer(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+fn answer(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> HttpResponse {
     let mut answer = Response::new(Full::new(body.into()));
     *answer.status_mut() = status;
-    for (name, value) in [(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store"), (CONTENT_SECURITY_POLICY, POLICY)] {
+    for (name, value) in [(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-store"), (CONTENT_SECURITY_POLICY, SECURITY_POLICY)] {
         answer.headers_mut().insert(name, hyper::header::HeaderValue::from_static(value));
     }
     answer
 }
 
-fn text(status: StatusCode, text: &'static str) -> Answer {
+fn text(status: StatusCode, text: &'static str) -> HttpResponse {
     answer(status, "text/plain; charset=utf-8", text)
 }
 
-impl Site {
-    fn answer(&self, request: &Request<Incoming>) -> Answer {
+impl Handler {
+    fn answer(&self, request: &Request<Incoming>) -> HttpResponse {
         let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        if !self.is_own(header(HOST.as_str())) {
-            return text(StatusCode::FORBIDDEN, "This name is not the address that the monitor was asked to serve.\n");
+        if !self.is_own_host(header(HOST.as_str())) {
+            return text(StatusCode::FORBIDDEN, "The Host header is not the served address.\n");
         }
         let (method, path) = (request.method(), request.uri().path());
-        // The page takes the token from the fragment of its address, which a browser sends nowhere.
+        // The page reads the token from the fragment of its address, which browsers do not send.
         if let Some((_, kind, page)) = PAGES.iter().find(|(at, ..)| *at == path && method == Method::GET) {
             return answer(StatusCode::OK, kind, *page);
         }
-        if !self.admits(header(AUTHORIZATION.as_str())) {
+        if !self.has_token(header(AUTHORIZATION.as_str())) {
             return text(
                 StatusCode::UNAUTHORIZED,
-                "A token is needed: http://ADDRESS/#TOKEN, as the run prints it, or the header Authorization: Bearer TOKEN.\n",
+                "A token is required: open http://ADDRESS/#TOKEN, which the run prints, or send the header Authorization: Bearer TOKEN.\n",
             );
         }
         match (method, path) {
@@ -247,35 +247,40 @@ impl Site {
                 let state = self.state.lock().unwrap_or_else(PoisonError::into_inner).json(self.live.views.newest().as_deref());
                 answer(StatusCode::OK, "application/json", state)
             }
-            (&Method::POST, _) if header(ASKS).is_empty() => text(StatusCode::FORBIDDEN, "The header X-Warpshard is missing.\n"),
+            (&Method::POST, _) if header(CHANGE_HEADER).is_empty() => text(StatusCode::FORBIDDEN, "The header X-Warpshard is missing.\n"),
             (&Method::POST, "/pause") => self.wish(|wish| wish.paused = true),
             (&Method::POST, "/resume") => self.wish(|wish| wish.paused = false),
             (&Method::POST, "/list") => self.wish(|wish| wish.list += 1),
-            _ => text(StatusCode::NOT_FOUND, "There is /, /page.css, /page.js, /state, and with POST /pause, /resume and /list.\n"),
+            _ => text(
+                StatusCode::NOT_FOUND,
+                "Not found. The paths are /, /page.css, /page.js, /state, and with POST /pause, /resume and /list.\n",
+            ),
         }
     }
 
-    /// Whether a request names this server: its address, or `localhost` where that is meant. A name that somebody made lead here is refused.
-    fn is_own(&self, host: &str) -> bool {
+    /// Returns true if a request names this server: its address, or `localhost` for a loopback address. A foreign host name that resolves
+    /// to this host is rejected.
+    fn is_own_host(&self, host: &str) -> bool {
         let port = self.address.port();
         if self.address.ip().is_loopback() {
             return host == self.address.to_string() || host == format!("localhost:{port}");
         }
-        // With a token, a foreign page gets no answer in any case; the address may be that of a network address translation.
+        // Without the token, a foreign page gets no response; the requested address may differ from the served one because of network
+        // address translation.
         true
     }
 
-    /// Whether a request has the token, compared in a time that does not depend on where the first difference is.
-    fn admits(&self, authorization: &str) -> bool {
+    /// Returns true if a request has the token; the comparison takes constant time.
+    fn has_token(&self, authorization: &str) -> bool {
         let given = authorization.strip_prefix("Bearer ").unwrap_or_default();
         self.token.as_bytes().ct_eq(given.as_bytes()).into()
     }
 
-    fn wish(&self, change: impl FnOnce(&mut Wish)) -> Answer {
-        // One thread makes all wishes.
-        let mut wish = self.live.wishes.newest().map_or_else(Wish::default, |wish| *wish);
+    fn wish(&self, change: impl FnOnce(&mut LiveRequest)) -> HttpResponse {
+        // Only this thread publishes requests to the run.
+        let mut wish = self.live.requests.newest().map_or_else(LiveRequest::default, |wish| *wish);
         change(&mut wish);
-        self.live.wishes.publish(wish);
+        self.live.requests.publish(wish);
         text(StatusCode::OK, "ok\n")
     }
 }
@@ -284,41 +289,41 @@ impl Site {
 mod tests {
     use super::*;
 
-    fn site(address: &str, token: &str) -> Site {
+    fn handler(address: &str, token: &str) -> Handler {
         let state = Mutex::new(State::new(String::new()));
-        Site { address: address.parse().unwrap(), token: token.to_owned(), live: Live::default(), state }
+        Handler { address: address.parse().unwrap(), token: token.to_owned(), live: Live::default(), state }
     }
 
     #[test]
-    fn only_the_token_admits() {
-        let site = site("127.0.0.1:80", "0123456789abcdef");
-        assert!(site.admits("Bearer 0123456789abcdef"));
+    fn only_the_token_gives_access() {
+        let handler = handler("127.0.0.1:80", "0123456789abcdef");
+        assert!(handler.has_token("Bearer 0123456789abcdef"));
         for wrong in ["", "Bearer ", "Bearer 0123456789abcde", "Bearer 0123456789abcdeF", "Bearer 0123456789abcdef0", "0123456789abcdef"] {
-            assert!(!site.admits(wrong), "{wrong}");
+            assert!(!handler.has_token(wrong), "{wrong}");
         }
     }
 
     #[test]
-    fn a_port_alone_gets_a_token_that_is_new_each_time() {
+    fn every_bind_generates_a_new_token() {
         let bind = || bind("127.0.0.1:0".parse().unwrap(), None).unwrap().token;
         let (first, second) = (bind(), bind());
-        assert!(first.shown && first.text.len() == 2 * RANDOM && first.text.chars().all(|c| c.is_ascii_hexdigit()), "{first:?}");
+        assert!(first.shown && first.text.len() == 2 * TOKEN_BYTES && first.text.chars().all(|c| c.is_ascii_hexdigit()), "{first:?}");
         assert_ne!(first.text, second.text);
     }
 
     #[test]
     fn a_foreign_name_for_this_host_is_refused() {
-        let own = site("127.0.0.1:80", "");
-        assert!(own.is_own("127.0.0.1:80") && own.is_own("localhost:80"));
-        assert!(!own.is_own("evil.example:80") && !own.is_own("") && !own.is_own("127.0.0.1:81"));
+        let own = handler("127.0.0.1:80", "");
+        assert!(own.is_own_host("127.0.0.1:80") && own.is_own_host("localhost:80"));
+        assert!(!own.is_own_host("evil.example:80") && !own.is_own_host("") && !own.is_own_host("127.0.0.1:81"));
     }
 
     #[test]
-    fn other_addresses_need_a_token_that_is_long_enough() {
+    fn other_addresses_require_a_long_token() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         let refused = |address: &str, token: Option<&Path>| bind(address.parse().unwrap(), token).unwrap_err().message;
-        assert!(refused("0.0.0.0:0", None).contains("a token of yours is needed"));
+        assert!(refused("0.0.0.0:0", None).contains("a token is required"));
         assert!(refused("0.0.0.0:0", Some(&path)).contains("token"));
         std::fs::write(&path, "short\n").unwrap();
         assert!(refused("127.0.0.1:0", Some(&path)).contains("at least 16"));

@@ -1,4 +1,4 @@
-//! What the page is told: how far the run is, rates since the page looked last, and the host's load, as JSON.
+//! The state of the run as JSON for the page: progress, rates since the previous request, and the load of the host.
 
 use std::fs;
 use std::time::Instant;
@@ -9,28 +9,28 @@ use warpshard_chip::LiveView;
 
 use super::super::progress::Speed;
 
-/// Seconds between two looks that rates are taken over, at least.
-const SHORTEST: f64 = 0.2;
-/// Seconds for which rates are kept while no newer view comes, as on a busy host.
-const LONGEST: f64 = 3.0;
+/// Minimum time between two samples that rates are computed from, in seconds.
+const MIN_SAMPLE_SECONDS: f64 = 0.2;
+/// Maximum time for which rates are kept while no newer view arrives, in seconds.
+const MAX_SAMPLE_SECONDS: f64 = 3.0;
 
-/// The last look, for rates.
+/// A sample of the counters from which rates are computed.
 #[derive(Debug)]
-struct Look {
+struct Sample {
     at: Instant,
     cycles: u64,
     sms: Vec<Vec<u64>>,
     cpu_seconds: f64,
 }
 
-/// What is remembered between two looks.
+/// State that is kept between two requests of the page.
 #[derive(Debug)]
 pub(super) struct State {
     title: String,
     began: Instant,
     speed: Speed,
-    last: Option<Look>,
-    /// What the last two looks gave: rates, and the host's load.
+    last: Option<Sample>,
+    /// Rates and host load between the last two samples.
     recent: Value,
 }
 
@@ -40,13 +40,13 @@ impl State {
         Self { title, began, speed: Speed::new(began), last: None, recent: Value::Null }
     }
 
-    /// The state as the newest view has it.
+    /// Returns the state of the run according to the newest view.
     pub(super) fn json(&mut self, view: Option<&LiveView>) -> String {
         let seconds = self.began.elapsed().as_secs_f64();
         let Some(view) = view else {
             return json!({ "title": self.title, "seconds": seconds, "begun": false, "host": host() }).to_string();
         };
-        self.look(view);
+        self.sample(view);
         let progress = &view.progress;
         let column = |name: &str| view.columns.iter().position(|known| *known == name);
         let sum = |name: &str| column(name).map(|at| view.sms.iter().map(|row| row[at]).sum::<u64>());
@@ -73,29 +73,29 @@ impl State {
         .to_string()
     }
 
-    /// Rates since the last look, if that is long enough ago.
-    fn look(&mut self, view: &LiveView) {
+    /// Updates the rates if the last sample is old enough.
+    fn sample(&mut self, view: &LiveView) {
         if view.paused {
-            // The rates are those before, and the first ones afterwards begin anew.
+            // The page keeps the rates from before the pause; the first sample after the pause starts new rates.
             self.last = None;
             return;
         }
         let now = Instant::now();
         self.speed.update(now, &view.progress);
-        let look = Look { at: now, cycles: view.progress.cycles, sms: view.sms.clone(), cpu_seconds: cpu_seconds() };
+        let sample = Sample { at: now, cycles: view.progress.cycles, sms: view.sms.clone(), cpu_seconds: cpu_seconds() };
         let Some(last) = &self.last else {
-            self.last = Some(look);
+            self.last = Some(sample);
             return;
         };
         let seconds = now.duration_since(last.at).as_secs_f64();
-        let cycles = look.cycles.saturating_sub(last.cycles);
-        if seconds < SHORTEST || cycles == 0 && seconds < LONGEST {
+        let cycles = sample.cycles.saturating_sub(last.cycles);
+        if seconds < MIN_SAMPLE_SECONDS || cycles == 0 && seconds < MAX_SAMPLE_SECONDS {
             return;
         }
-        let change = |sm: usize, at: usize| look.sms[sm][at].saturating_sub(last.sms.get(sm).map_or(0, |row| row[at]));
+        let change = |sm: usize, at: usize| sample.sms[sm][at].saturating_sub(last.sms.get(sm).map_or(0, |row| row[at]));
         let instructions = view.columns.iter().position(|name| *name == "thread_instructions");
         let reasons: Vec<_> = reasons(&view.columns).collect();
-        let sms: Vec<_> = (0..look.sms.len())
+        let sms: Vec<_> = (0..sample.sms.len())
             .map(|sm| {
                 let ipc = instructions.filter(|_| cycles > 0).map(|at| change(sm, at) as f64 / cycles as f64);
                 let counts: Vec<u64> = reasons.iter().map(|(_, at)| change(sm, *at)).collect();
@@ -104,34 +104,34 @@ impl State {
             })
             .collect();
         let ipc = instructions.filter(|_| cycles > 0);
-        let ipc = ipc.map(|at| (0..look.sms.len()).map(|sm| change(sm, at)).sum::<u64>() as f64 / cycles as f64);
+        let ipc = ipc.map(|at| (0..sample.sms.len()).map(|sm| change(sm, at)).sum::<u64>() as f64 / cycles as f64);
         self.recent = json!({
             "seconds": seconds,
             "cycles_per_second": cycles as f64 / seconds,
             "ipc": ipc,
             "sms": sms,
-            "cores": (look.cpu_seconds - last.cpu_seconds).max(0.0) / seconds,
+            "cores": (sample.cpu_seconds - last.cpu_seconds).max(0.0) / seconds,
         });
-        self.last = Some(look);
+        self.last = Some(sample);
     }
 }
 
-/// The counters of scheduler cycles by reason, with their columns.
+/// Returns the counters of scheduler cycles by reason, with their columns.
 fn reasons<'a>(columns: &'a [&'static str]) -> impl Iterator<Item = (&'static str, usize)> + use<'a> {
     columns.iter().enumerate().filter(|(_, name)| **name == "issued" || name.starts_with("stall_")).map(|(at, name)| (*name, at))
 }
 
-/// Processor seconds of this process, where the host reports them.
+/// Returns the processor time of this process in seconds, or 0 if the host does not report it.
 fn cpu_seconds() -> f64 {
-    /// Ticks of a second, which are 100 on every Linux.
+    /// Clock ticks per second of `/proc`, which are 100 on every Linux.
     const TICKS: f64 = 100.0;
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<&str> = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
-    let ticks = |place: usize| fields.get(place).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
+    let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0);
     (ticks(11) + ticks(12)) / TICKS
 }
 
-/// The load of the host, and the memory that this process has.
+/// Returns the load of the host and the resident memory of this process.
 fn host() -> Value {
     let load = fs::read_to_string("/proc/loadavg").ok();
     let load = load.as_deref().and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_has_sums_and_rates_since_the_last_look() {
+    fn the_state_has_sums_and_rates_since_the_last_sample() {
         let mut state = State::new("a on b".into());
         let read = |state: &mut State, view: Option<&LiveView>| serde_json::from_str::<Value>(&state.json(view)).unwrap();
         assert_eq!(read(&mut state, None)["begun"], false);

@@ -1,4 +1,4 @@
-//! `warpshard sweep`: all runs of a plan, in this process or by a batch system, and their table.
+//! `warpshard sweep`: simulates all runs of a plan, in this process or through a batch system, and collects their table.
 
 mod progress;
 mod submit;
@@ -19,8 +19,8 @@ use crate::catalogue;
 /// Simulates, lists, collects or submits the runs of a plan.
 ///
 /// # Errors
-/// When the plan or one of its runs is wrong, or results cannot be written. Runs that fail while they are simulated do not end the sweep;
-/// the exit code is that of the first of them.
+/// Fails if the plan or one of its runs is invalid, or results cannot be written. Runs that fail during simulation do not end the sweep;
+/// the exit code is the code of the first failed run.
 pub(super) fn sweep(args: &SweepArgs) -> Result<Exit, Failure> {
     if let Some(SweepCommand::Submit(args)) = &args.command {
         return submit::submit(args);
@@ -51,16 +51,13 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Exit, Failure> {
 fn simulate(planned: &Planned, args: &SweepArgs) -> Result<Done, Failure> {
     let stop = StopFlag::new();
     let asked = stop.clone();
-    interrupt::install(
-        "stopping; finished runs are stored, and the same command goes on from there; Ctrl-C again ends at once",
-        move || {
-            let before = asked.requested();
-            asked.request();
-            before
-        },
-    );
+    interrupt::install("stopping; finished runs are stored, and the same command continues from them; Ctrl-C again aborts", move || {
+        let before = asked.requested();
+        asked.request();
+        before
+    });
     let limits = Limits { jobs: args.jobs.map(std::num::NonZero::get), memory: args.memory };
-    Ok(planned.simulate(args.slice, limits, &stop, Box::new(progress::Line::new()))?)
+    Ok(planned.simulate(args.slice, limits, &stop, Box::new(progress::ProgressLine::new()))?)
 }
 
 fn list(planned: &Planned, slice: Option<Slice>) -> Result<Exit, Failure> {
@@ -76,7 +73,7 @@ fn list(planned: &Planned, slice: Option<Slice>) -> Result<Exit, Failure> {
     output::print(&lines.collect::<String>()).map(|()| Exit::Ok)
 }
 
-/// Writes the table of all runs, and their picture.
+/// Writes the table of all runs, and a picture of the table.
 fn collect(planned: &Planned, parquet: bool) -> Result<Exit, Failure> {
     let table = planned.collect(parquet)?;
     let runs = counted(table.frame.rows().len() as u64, "run");
@@ -85,7 +82,7 @@ fn collect(planned: &Planned, parquet: bool) -> Result<Exit, Failure> {
         output::print(&format!("Picture in {}\n", path.display()))?;
     }
     if table.missing > 0 {
-        output::warn(&format!("{} are missing; the plan without --collect simulates them", counted(table.missing as u64, "run")));
+        output::warn(&format!("{} are missing; run the plan without --collect to simulate them", counted(table.missing as u64, "run")));
         return Ok(Exit::Negative);
     }
     Ok(planned.verdict(None))

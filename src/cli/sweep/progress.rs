@@ -1,4 +1,4 @@
-//! One line that says how far a sweep is: drawn on a terminal, printed once a minute elsewhere.
+//! A progress line of a sweep: drawn on a terminal, printed once a minute elsewhere.
 
 use std::time::{Duration, Instant};
 
@@ -9,26 +9,26 @@ use warpshard_sweep::Watch;
 
 use super::super::output;
 
-/// Time between two lines where standard error is not a terminal.
-const QUIET: Duration = Duration::from_secs(60);
+/// Period of progress lines if standard error is not a terminal.
+const PRINT_PERIOD: Duration = Duration::from_secs(60);
 
-/// The line of a sweep.
+/// The progress line of a sweep.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ProgressLine {
     bar: ProgressBar,
     started: Instant,
-    said: Instant,
+    printed: Instant,
     all: usize,
 }
 
-impl Line {
+impl ProgressLine {
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        Self { bar: ProgressBar::hidden(), started: now, said: now, all: 0 }
+        Self { bar: ProgressBar::hidden(), started: now, printed: now, all: 0 }
     }
 }
 
-impl Watch for Line {
+impl Watch for ProgressLine {
     fn begin(&mut self, all: usize) {
         self.all = all;
         self.bar = ProgressBar::with_draw_target(Some(all as u64), ProgressDrawTarget::stderr_with_hz(8));
@@ -44,8 +44,8 @@ impl Watch for Line {
         let message = format!("{active} at a time{failed}{left}");
         self.bar.set_position(ended as u64);
         self.bar.set_message(message.clone());
-        if self.bar.is_hidden() && self.said.elapsed() >= QUIET {
-            self.said = Instant::now();
+        if self.bar.is_hidden() && self.printed.elapsed() >= PRINT_PERIOD {
+            self.printed = Instant::now();
             output::warn(&format!("{ended}/{} runs  {message}", self.all));
         }
     }
@@ -54,7 +54,7 @@ impl Watch for Line {
         self.bar.finish_and_clear();
     }
 
-    fn say(&mut self, line: &str) {
+    fn report_failure(&mut self, line: &str) {
         self.bar.suspend(|| output::warn(line));
     }
 }

@@ -1,4 +1,4 @@
-//! `warpshard sweep submit`: slices of a plan as tasks of a batch system.
+//! `warpshard sweep submit`: submits slices of a plan as tasks of a batch system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use super::super::output;
 /// Checks the plan, writes the scripts, and submits them.
 ///
 /// # Errors
-/// When the plan is wrong, the scripts cannot be written, or the batch system refuses them.
+/// Fails if the plan is invalid, the scripts cannot be written, or the batch system rejects them.
 pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
     if args.parquet {
         NoParquet::check()?;
     }
     let plan = Plan::read(&args.plan)?;
     let out = args.out.clone().unwrap_or_else(|| default_folder(&plan));
-    // A plan that is wrong is found now, and not by a thousand tasks.
+    // An invalid plan is reported here, and not by a thousand tasks.
     let planned = Planned::new(crate::catalogue(), &plan, Some(&out))?;
     planned.warnings().iter().for_each(|warning| output::warn(warning));
     let runs = planned.runs().count();
@@ -34,7 +34,7 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
     let program =
         std::env::current_exe().map_err(|error| Failure::new(Exit::Internal, format!("cannot find this program's file: {error}")))?;
     let out = here.join(out);
-    let text = input::read(&args.plan, input::LONGEST_TEXT)
+    let text = input::read(&args.plan, input::MAX_TEXT_BYTES)
         .map_err(|error| Failure::new(Exit::Config, format!("cannot read {}: {error}", args.plan.display())))?;
     let copy = out.join("plan.toml");
     output::file(&copy, &text)?;
@@ -57,7 +57,7 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Writes a script into a folder of the result folder.
+/// Writes a script into a subfolder of the result folder.
 fn script(job: &Job, folder: &str, name: &str, text: &str) -> Result<PathBuf, Failure> {
     let folder = job.out.join(folder);
     fs::create_dir_all(&folder).map_err(|error| Failure::new(Exit::Output, format!("cannot make {}: {error}", folder.display())))?;
@@ -74,7 +74,7 @@ fn slurm(args: &SubmitArgs, job: &Job, what: &str) -> Result<Exit, Failure> {
     }
     let number = sbatch(&job.options, &array)?;
     output::print(&format!("{what}: job {number}\n"))?;
-    // The table is of what there is, also when tasks have failed.
+    // `afterany` collects the table of the finished runs even if tasks have failed.
     let mut options = vec![format!("--dependency=afterany:{number}")];
     options.extend(args.wait.then(|| "--wait".to_owned()));
     let collecting = sbatch(&[&options, job.options.as_slice()].concat(), &collect)?;
@@ -83,10 +83,10 @@ fn slurm(args: &SubmitArgs, job: &Job, what: &str) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Submits a script and returns the number of the job.
+/// Submits a script and returns the job number.
 fn sbatch(options: &[String], script: &Path) -> Result<String, Failure> {
     run(Command::new("sbatch").arg("--parsable").args(options).arg(script)).map(|said| {
-        // The number may be followed by the name of the cluster.
+        // The name of the cluster may follow the number.
         said.trim().split(';').next().unwrap_or_default().to_owned()
     })
 }
@@ -101,7 +101,7 @@ fn hyperqueue(args: &SubmitArgs, job: &Job, what: &str) -> Result<Exit, Failure>
     run(Command::new("bash").arg(&path)).and_then(|said| output::print(&said)).map(|()| Exit::Ok)
 }
 
-/// Runs a command of the batch system and returns what it said.
+/// Runs a command of the batch system and returns its output.
 fn run(command: &mut Command) -> Result<String, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     let ended = command.output().map_err(|error| {

@@ -1,13 +1,13 @@
-//! The protocol of the barrier without the state it guards: who has arrived, who sleeps, who is retired, who broke off.
+//! The barrier protocol without the guarded state: arrivals, sleeping parties, retired parties and poison.
 //!
-//! Inputs: each party's index and the epoch it is in. Outputs: whether an arriver is the last, when the others may go on, and the
-//! poison. Safe code only: what the answers permit is stated, and used, in `party`.
+//! Inputs: each party's index and its present epoch. Outputs: whether an arriver is the last, the release of the other parties, and the
+//! poison. Safe code only: `party` documents and uses the guarantees of this protocol.
 //!
-//! Three words carry everything. `arrivals` counts arrivals since the beginning and never goes back, so there is nothing to reset;
-//! its top bit means that some party has finished. `word` holds the number of released epochs, the number of active parties, a
-//! bit for "some party sleeps" and a bit for "poisoned". `quorum` is the number of arrivals that completes the present epoch; only
-//! the last arriver writes it, before it releases the next epoch. Every change of `arrivals` and `word` is one read-modify-write,
-//! so each has one history that all parties agree on. The proof that no wake-up is lost stands in the crate's README.
+//! Three words hold the whole protocol. `arrivals` counts all arrivals of the run and never decreases, so that nothing needs a reset; its
+//! top bit means that some party has finished. `word` holds the number of released epochs, the number of active parties, a bit for "some
+//! party sleeps" and a bit for "poisoned". `quorum` is the number of arrivals that completes the present epoch; only the last arriver
+//! writes it, before it releases the next epoch. Every change of `arrivals` and `word` is one read-modify-write, so each word has one
+//! history that all parties agree on. The crate's README proves that no wake-up is lost.
 
 use crossbeam_utils::CachePadded;
 
@@ -15,35 +15,35 @@ use super::{Poisoned, WaitPolicy};
 use crate::mutant;
 use crate::primitive::{AtomicU64, Condvar, Mutex, Ordering, Stopwatch, lock, spin_loop, wait_on};
 
-/// In `word`: no epoch will be released any more.
+/// In `word`: the barrier releases no further epoch.
 const POISONED: u64 = 1;
-/// In `word`: some party sleeps and must be woken by the one that changes the word.
+/// In `word`: some party sleeps, and the party that changes the word must wake it.
 const SLEEPING: u64 = 2;
-/// In `word`: the lowest bit of the number of active parties, and the most that fits.
+/// In `word`: the lowest bit of the number of active parties, and the maximum of that number.
 const ACTIVE_SHIFT: u32 = 2;
 const ACTIVE_MAX: u64 = (1 << 14) - 1;
 /// In `word`: the lowest bit of the number of released epochs.
 const EPOCH_SHIFT: u32 = 16;
 /// In `arrivals`: some party has finished and will never arrive again.
-const LEFT: u64 = 1 << 63;
+const FINISHED: u64 = 1 << 63;
 
-/// Polls of the word between two looks at the clock.
+/// Polls of the word between two reads of the clock.
 const POLLS: u32 = if cfg!(loom) { 1 } else { 32 };
-/// A party that has spun without success `n` times in a row does not spin in its next 2^n - 1 waits, and not in more than this power.
+/// Maximum of consecutive failed spins that counts. After `n` consecutive failed spins a party does not spin in its next 2^n - 1 waits.
 const MOST_FAILURES: u32 = 6;
 
-/// What an arriver has to do.
+/// The next step of an arriver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// All others have arrived: run the coordinator, then call [`Gate::release`].
+    /// All other parties have arrived: run the coordinator, then call [`Gate::release`].
     Last,
-    /// Call [`Gate::wait`].
+    /// Other parties have not arrived yet: call [`Gate::wait`].
     Early,
 }
 
-/// What `word` means for one party that has arrived in an epoch.
+/// The meaning of `word` for a party that has arrived in an epoch.
 enum State {
-    /// The epoch is not released yet.
+    /// The next epoch is not released yet.
     Waiting,
     /// A later epoch runs without this party.
     Retired,
@@ -52,41 +52,41 @@ enum State {
     Poisoned,
 }
 
-/// How often a party's spinning has failed of late: whether its next wait begins with spinning.
+/// Success statistics of a party's spinning, which decide whether its next wait spins first.
 #[derive(Debug, Default)]
 pub(super) struct Spinning {
-    /// Spins in a row that ended without a release.
+    /// Consecutive spins that ended without a release.
     failures: u32,
-    /// Waits until the next attempt.
+    /// Waits without spinning until the next attempt.
     skip: u32,
-    /// Waits that slept, in all.
+    /// Total number of waits that slept.
     sleeps: u64,
 }
 
-/// What the lock guards: the reasons, which are texts and do not fit into a word.
+/// State under the lock: the reasons of the poison, which are texts and do not fit into a word.
 #[derive(Debug, Default)]
 struct Reasons {
     poisoned: Option<Poisoned>,
     left: Option<usize>,
 }
 
-/// Arrival counter, release word and sleeping places of one barrier.
+/// Arrival counter, release word and condition variables of a barrier.
 #[derive(Debug)]
 pub(super) struct Gate {
-    /// Written by every arriver; on a line of its own, so that arrivals do not disturb those who spin.
+    /// Arrival counter. Every arriver writes it; it has a cache line of its own, so that arrivals do not disturb spinning parties.
     arrivals: CachePadded<AtomicU64>,
-    /// Written once per epoch by the last arriver, read by all who wait.
+    /// Release word and quorum; the last arriver writes them once per epoch, and all waiting parties read them.
     release: CachePadded<Release>,
     reasons: Mutex<Reasons>,
-    /// Where active parties sleep until the epoch is released.
+    /// Condition on which active parties sleep until the next epoch is released.
     released: Condvar,
-    /// Where retired parties sleep until they are active again.
+    /// Condition on which retired parties sleep until they are active again.
     reactivated: Condvar,
     parties: u64,
     policy: WaitPolicy,
 }
 
-/// What the last arriver writes.
+/// The words that the last arriver writes.
 #[derive(Debug)]
 struct Release {
     word: AtomicU64,
@@ -106,10 +106,10 @@ fn word_of(epoch: u64, active: u64) -> u64 {
 }
 
 impl Gate {
-    /// A gate for `parties` parties, all of them active.
+    /// Creates a gate for `parties` parties, all of them active.
     ///
     /// # Panics
-    /// When there are more parties than the word can count, 16383.
+    /// If there are more than 16383 parties, the maximum that the word can hold.
     pub(super) fn new(parties: usize, policy: WaitPolicy) -> Self {
         assert!(parties as u64 <= ACTIVE_MAX, "{parties} parties at one barrier, at most {ACTIVE_MAX}");
         let parties = parties as u64;
@@ -129,34 +129,33 @@ impl Gate {
         self.parties as usize
     }
 
-    /// The number of active parties in the present epoch. It stays as it is while the caller, an active party, has not arrived, or is
-    /// the last arriver and has not released.
+    /// Returns the number of active parties in the present epoch. The number is stable if the caller is an active party that has not
+    /// arrived, or the last arriver before its release.
     pub(super) fn active(&self) -> usize {
         active_of(self.release.word.load(Ordering::Acquire)) as usize
     }
 
-    /// Arrives at the end of the present epoch; an error means that the caller does not count as waiting.
+    /// Arrives at the end of the present epoch. After an error the caller does not count as waiting.
     #[inline]
     pub(super) fn arrive(&self) -> Result<Arrival, Poisoned> {
         if self.release.word.load(Ordering::Acquire) & POISONED != 0 {
             return Err(self.reason());
         }
-        // Nobody writes it before this party has arrived, and what the last arriver wrote before the release is seen here.
+        // No party writes the quorum before this party has arrived, and this load sees the last arriver's write before the release.
         let quorum = self.release.quorum.load(Ordering::Relaxed) - u64::from(mutant::BARRIER_EARLY);
         let before = self.arrivals.fetch_add(1, mutant::order(mutant::BARRIER_RELAXED_ARRIVAL, Ordering::AcqRel));
-        if before & LEFT != 0 {
-            return Err(self.refuse());
+        if before & FINISHED != 0 {
+            return Err(self.reject_arrival());
         }
         if before + 1 >= quorum { Ok(Arrival::Last) } else { Ok(Arrival::Early) }
     }
 
-    /// Ends epoch `epoch`, and lets the first `active` parties take part in the next; only for the last arriver, after its control
-    /// step.
+    /// Ends epoch `epoch`; the first `active` parties take part in the next. Only the last arriver calls this, after its control step.
     #[inline]
     pub(super) fn release(&self, epoch: u64, active: usize) {
         let Release { word, quorum } = &*self.release;
         let active = active as u64;
-        // All arrivals that completed this epoch, and one of each active party in the next.
+        // All arrivals that completed this epoch, plus one arrival per active party in the next epoch.
         quorum.store(quorum.load(Ordering::Relaxed) + active, Ordering::Relaxed);
         let next = word_of(epoch + 1, active);
         let before = word.swap(next, mutant::order(mutant::BARRIER_RELAXED_RELEASE, Ordering::Release));
@@ -169,12 +168,12 @@ impl Gate {
         }
     }
 
-    /// Waits, after epoch `epoch` is complete, until party `party` takes part in an epoch again, and returns the number of that.
+    /// Waits, after the end of epoch `epoch`, until party `party` takes part in an epoch again; returns the number of that epoch.
     #[inline]
     pub(super) fn wait(&self, party: usize, epoch: u64, spinning: &mut Spinning) -> Result<u64, Poisoned> {
-        if spinning.tries() {
+        if spinning.spins_next() {
             let released = self.spin(party, epoch);
-            spinning.ended(released.is_some());
+            spinning.record(released.is_some());
             if let Some(next) = released {
                 return Ok(next);
             }
@@ -183,7 +182,7 @@ impl Gate {
         self.sleep(party, epoch).ok_or_else(|| self.reason())
     }
 
-    /// Poisons the gate; the first reason stays.
+    /// Poisons the gate and keeps the first reason.
     #[cold]
     pub(super) fn poison(&self, poisoned: Poisoned) {
         let mut reasons = lock(&self.reasons);
@@ -197,24 +196,24 @@ impl Gate {
         }
     }
 
-    /// Notes that `party`, which is active and has not arrived in the present epoch, will not arrive again.
+    /// Records that `party`, which is active and has not arrived in the present epoch, will not arrive again.
     ///
-    /// If others wait for it already, or arrive later, or are retired, they are poisoned: their wait could not end.
+    /// Poisons parties that already wait for it, that arrive later or that are retired, since their wait could not end.
     #[cold]
     pub(super) fn leave(&self, party: usize) {
         lock(&self.reasons).left.get_or_insert(party);
         let active = self.active() as u64;
         let arrived_before = self.release.quorum.load(Ordering::Relaxed) - active;
-        let before = self.arrivals.fetch_or(LEFT, Ordering::AcqRel);
-        let arrived = before & !LEFT != arrived_before && !mutant::LEAVE_UNNOTICED;
+        let before = self.arrivals.fetch_or(FINISHED, Ordering::AcqRel);
+        let arrived = before & !FINISHED != arrived_before && !mutant::LEAVE_UNNOTICED;
         let retired = active != self.parties && !mutant::LEAVE_RETIRED_UNNOTICED;
         if arrived || retired {
             self.poison(finished(party));
         }
     }
 
-    /// What `word` means for `party`, which has arrived in `epoch`. A release counts before the poison, since a poison seen together
-    /// with it came later.
+    /// Returns the meaning of `word` for `party`, which has arrived in `epoch`. A release takes precedence over poison, since a poison bit
+    /// in the same word came later.
     #[inline]
     fn state(word: u64, party: usize, epoch: u64) -> State {
         let (now, active) = (epoch_of(word), active_of(word));
@@ -229,7 +228,7 @@ impl Gate {
         }
     }
 
-    /// Polls the word for as long as the policy allows; returns the next epoch of `party` if it was released meanwhile.
+    /// Polls the word for as long as the policy allows; returns the next epoch of `party` if it is released in this time.
     #[inline]
     fn spin(&self, party: usize, epoch: u64) -> Option<u64> {
         if self.policy.spin.is_zero() {
@@ -250,11 +249,11 @@ impl Gate {
         }
     }
 
-    /// Sleeps until `party`, which has arrived in `epoch`, takes part in an epoch again, and returns that; none when the gate is
-    /// poisoned.
+    /// Sleeps until `party`, which has arrived in `epoch`, takes part in an epoch again, and returns the number of that epoch; `None` if
+    /// the gate is poisoned.
     ///
-    /// The sleeping bit is set with the lock held and the lock is given up only by falling asleep. The last arriver takes the lock
-    /// before it notifies, so it notifies when the sleeper listens.
+    /// The party sets the sleeping bit while it holds the lock, and releases the lock only by falling asleep. The last arriver takes the
+    /// lock before it notifies, so it notifies when the sleeper already waits on the condition.
     #[cold]
     fn sleep(&self, party: usize, epoch: u64) -> Option<u64> {
         let word = &self.release.word;
@@ -276,7 +275,7 @@ impl Gate {
         }
     }
 
-    /// Wakes all who sleep on `condition`.
+    /// Wakes all parties that sleep on `condition`.
     #[cold]
     fn wake(&self, condition: &Condvar, unlocked: bool) {
         if !unlocked {
@@ -290,9 +289,9 @@ impl Gate {
         lock(&self.reasons).poisoned.clone().expect("the reason is written before the poison bit")
     }
 
-    /// An arriver found that some party has finished: whoever arrives from now on can never be released.
+    /// Poisons the gate for an arriver that found a finished party: no further arriver can be released.
     #[cold]
-    fn refuse(&self) -> Poisoned {
+    fn reject_arrival(&self) -> Poisoned {
         let left = lock(&self.reasons).left.expect("the leaver is written before the bit that announces it");
         self.poison(finished(left));
         self.reason()
@@ -300,14 +299,14 @@ impl Gate {
 }
 
 impl Spinning {
-    /// Waits that did not end while the party was spinning.
+    /// Returns the number of waits that slept.
     pub(super) fn sleeps(&self) -> u64 {
         self.sleeps
     }
 
-    /// Whether the wait that begins now spins first.
+    /// Returns true if the next wait spins first.
     #[inline]
-    fn tries(&mut self) -> bool {
+    fn spins_next(&mut self) -> bool {
         if self.skip == 0 {
             return true;
         }
@@ -315,9 +314,9 @@ impl Spinning {
         false
     }
 
-    /// Notes how spinning ended.
+    /// Records whether spinning ended with a release.
     #[inline]
-    fn ended(&mut self, released: bool) {
+    fn record(&mut self, released: bool) {
         if released {
             self.failures = 0;
         } else {
@@ -346,14 +345,14 @@ mod tests {
         let mut spinning = Spinning::default();
         let mut attempts = 0;
         for _ in 0..1000 {
-            if spinning.tries() {
+            if spinning.spins_next() {
                 attempts += 1;
-                spinning.ended(false);
+                spinning.record(false);
             }
         }
         assert!((10..=25).contains(&attempts), "{attempts} attempts in 1000 waits");
-        while !spinning.tries() {}
-        spinning.ended(true);
-        assert!((0..100).all(|_| spinning.tries()));
+        while !spinning.spins_next() {}
+        spinning.record(true);
+        assert!((0..100).all(|_| spinning.spins_next()));
     }
 }

@@ -1,4 +1,4 @@
-//! All local states, as the coordinator sees them.
+//! The coordinator's access to all local states.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::primitive::UnsafeCell;
 
-/// One party's local state: written by its party between barriers and by the coordinator at them; empty once taken out.
+/// A party's local state. Its party writes it between barriers, the coordinator at barriers. Empty after the state was moved out.
 pub(super) type LocalCell<L> = CachePadded<UnsafeCell<Option<L>>>;
 
 /// Exclusive access to the local states of all parties, in the order given to `EpochBarrier::new`.
@@ -17,43 +17,42 @@ pub struct Locals<'a, L> {
 
 impl<'a, L> Locals<'a, L> {
     /// # Safety
-    /// For the whole of `'a` nobody else may access any of `cells`, and all must be full.
+    /// During `'a` no other code may access any of `cells`, and all cells must be full.
     pub(super) unsafe fn new(cells: &'a [LocalCell<L>], active: usize) -> Self {
         Self { cells, active }
     }
 
-    /// The number of active parties: those with an index below it take part in the next epoch. The others are retired: they sleep
-    /// inside `wait`, the barrier does not wait for them, and their local states are reached here alone.
+    /// Returns the number of active parties: the parties with a lower index take part in the next epoch. The others are retired: they sleep
+    /// inside `wait`, the barrier does not wait for them, and only this type accesses their local states.
     pub fn active(&self) -> usize {
         self.active
     }
 
-    /// Sets the number of active parties from the next epoch on, until it is set again. All are active at first.
+    /// Sets the number of active parties for all epochs from the next one on, until the next call. Initially all parties are active.
     ///
     /// # Panics
-    /// When `active` is zero or more than there are parties.
+    /// If `active` is zero or exceeds the number of parties.
     pub fn set_active(&mut self, active: usize) {
         assert!((1..=self.len()).contains(&active), "{active} active parties of {}", self.len());
         self.active = active;
     }
 
-    /// The number of parties, retired ones included.
+    /// Returns the number of parties, including retired ones.
     #[expect(clippy::len_without_is_empty, reason = "a barrier has at least one party when its coordinator runs")]
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// The local state of party `index`; panics when there is no such party.
+    /// Returns the local state of party `index`; panics if there is no such party.
     pub fn get_mut(&mut self, index: usize) -> &mut L {
-        // SAFETY: `new` promises that nobody else accesses the cell, and `&mut self` that no other reference handed out
-        // by this object is alive.
-        self.cells[index].with_mut(|local| unsafe { full(local) })
+        // SAFETY: the contract of `new` excludes other accesses to the cell, and `&mut self` excludes other references from this object.
+        self.cells[index].with_mut(|local| unsafe { content(local) })
     }
 
-    /// All local states in the order of their parties; all references may be kept at once.
+    /// Returns all local states in the order of their parties; the caller may hold all references at the same time.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut L> {
-        // SAFETY: as in `get_mut`; each cell is visited once, so the references do not overlap.
-        self.cells.iter().map(|cell| cell.with_mut(|local| unsafe { full(local) }))
+        // SAFETY: as in `get_mut`; the iterator visits each cell once, so the references do not overlap.
+        self.cells.iter().map(|cell| cell.with_mut(|local| unsafe { content(local) }))
     }
 }
 
@@ -63,11 +62,11 @@ impl<L> fmt::Debug for Locals<'_, L> {
     }
 }
 
-/// The content of a cell.
+/// Returns the content of a cell.
 ///
 /// # Safety
-/// `cell` must be valid for `'a`, and nothing else may access what it points to during `'a`.
-pub(super) unsafe fn full<'a, T>(cell: *mut Option<T>) -> &'a mut T {
-    // SAFETY: promised by the caller.
+/// `cell` must be valid for `'a`, and no other code may access its content during `'a`.
+pub(super) unsafe fn content<'a, T>(cell: *mut Option<T>) -> &'a mut T {
+    // SAFETY: the contract of this function.
     unsafe { &mut *cell }.as_mut().expect("the state stays in its cell until the last party has left")
 }

@@ -1,15 +1,15 @@
-//! Why no wait at a barrier can succeed any more.
+//! The reason why no wait at a barrier can succeed any more.
 
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
 
-/// A party cannot take part any more, so no wait can succeed again.
+/// The error of a wait at a barrier after a party has failed; no later wait can succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poisoned {
-    /// Index of the party that failed; the first one if several did.
+    /// Index of the party that failed; if several did, of the first.
     pub party: usize,
-    /// What happened to it: the text given to `poison`, the text of a panic, or how it left.
+    /// Cause of the failure: the text given to `poison`, the text of a panic, or the way in which the party left.
     pub message: String,
 }
 
@@ -21,7 +21,7 @@ impl fmt::Display for Poisoned {
 
 impl Error for Poisoned {}
 
-/// The text of a panic, as far as its payload is a text.
+/// Returns the text of a panic, if its payload is text.
 pub(super) fn panic_text(payload: &(dyn Any + Send)) -> &str {
     if let Some(text) = payload.downcast_ref::<&str>() {
         text

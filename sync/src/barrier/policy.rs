@@ -1,34 +1,34 @@
-//! How long a waiting party keeps its core.
+//! The policy by which a waiting party spins and sleeps.
 
 use std::time::Duration;
 
-/// How a party waits: it polls for `spin`, then it sleeps until it is woken.
+/// The wait policy of a party: it polls for `spin`, then it sleeps until it is woken.
 ///
-/// A party whose polling ends without a release gives up its core at once in its next waits and polls again only from time to
-/// time, ever more rarely while that fails: where other processes use the cores, the party that is waited for may need this one.
+/// If a party's polling ends without a release, its next waits sleep immediately, and it polls again only from time to time, less often
+/// after each failure: if other processes use the cores, the party for which it waits may need its core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitPolicy {
-    /// Time for which a wait polls at most; zero sleeps at once.
+    /// Maximum time for which a wait polls; with zero it sleeps immediately.
     pub spin: Duration,
 }
 
 impl WaitPolicy {
-    /// The policy for `threads` busy threads on `cores` cores: with more threads than cores no party polls, since the one
-    /// that is waited for may need this very core.
+    /// Returns the policy for `threads` busy threads on `cores` cores. With more threads than cores no party polls, since the party for
+    /// which it waits may need the same core.
     pub fn for_threads(threads: usize, cores: usize) -> Self {
         if threads > cores { Self::sleeping() } else { Self::default() }
     }
 
-    /// Sleeps at once.
+    /// Returns a policy that sleeps immediately.
     pub const fn sleeping() -> Self {
         Self { spin: Duration::ZERO }
     }
 }
 
 impl Default for WaitPolicy {
-    /// For as many cores as threads: polls for a millisecond. An epoch of sixteen workers takes 0.1 to 0.4 ms, and a worker that has slept is late
-    /// for the next one, so that others wait for it in turn: in a virtual machine, where an idle core goes back to the host, being woken
-    /// costs as much as an epoch. Where others use the cores, polling fails, and becomes rare.
+    /// Polls for a millisecond, for at least as many cores as threads. An epoch of sixteen workers takes 0.1 to 0.4 ms, and a worker that
+    /// has slept is late for the next epoch, so that the others wait for it in turn. In a virtual machine, an idle core returns to the
+    /// host, and a wake-up costs as much as an epoch. If other processes use the cores, polling fails and becomes rare.
     fn default() -> Self {
         Self { spin: Duration::from_millis(1) }
     }

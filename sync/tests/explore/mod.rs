@@ -1,17 +1,18 @@
-//! How the loom tests explore: every interleaving up to a bounded number of preemptions.
+//! Exploration of loom models: every interleaving up to a bounded number of preemptions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Runs `model` in every interleaving with at most two preemptions, or as many as `LOOM_MAX_PREEMPTIONS` says.
+/// Runs `model` in every interleaving with at most two preemptions, or with at most `LOOM_MAX_PREEMPTIONS` preemptions.
 ///
-/// Fails if loom found nothing to interleave, since such a model proves nothing. The count is a real atomic, which loom
-/// does not see and so does not explore.
+/// Fails if loom found nothing to interleave, since such a model proves nothing. The count is a real atomic, which loom does not see and
+/// therefore does not explore.
 pub(crate) fn explore(model: impl Fn() + Sync + Send + 'static) {
     explore_at_most(usize::MAX, model);
 }
 
-/// The same with at most `most` preemptions, whatever `LOOM_MAX_PREEMPTIONS` says: for models that have too many interleavings.
+/// Runs `model` in every interleaving with at most `most` preemptions, regardless of `LOOM_MAX_PREEMPTIONS`; for models with too many
+/// interleavings.
 pub(crate) fn explore_at_most(most: usize, model: impl Fn() + Sync + Send + 'static) {
     let runs = Arc::new(AtomicUsize::new(0));
     let mut builder = loom::model::Builder::new();

@@ -12,13 +12,13 @@ use warpshard_policy::registry::{Policy, parsed};
 
 use super::Paper;
 
-/// What this paper adds to the program.
+/// The paper's entry in the program.
 pub const PAPER: Paper = Paper { key: "toy", title: "A toy", files: FILES, policies: POLICIES, studies: STUDIES };
 
-/// Its machine.
+/// Machines of the toy paper.
 const FILES: &[&[File]] = &[embedded!(Machine, "machines/", ["toy"])];
 
-/// Its controller.
+/// Controllers of the toy paper.
 const POLICIES: &[Policy] = &[Policy {
     name: "toy_one_cta",
     help: "one CTA per SM, of a toy paper",
@@ -26,7 +26,7 @@ const POLICIES: &[Policy] = &[Policy {
     build: |table| parsed("toy_one_cta", table).map(|Parameters {}| Box::new(OneCta) as Box<dyn Controller>),
 }];
 
-/// Its study.
+/// Studies of the toy paper.
 const STUDIES: &[Study] = &[Study {
     name: "toy",
     summary: "one CTA per SM, compared with a toy paper",
@@ -64,12 +64,12 @@ impl Controller for OneCta {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Own {
+struct PublishedSlowdown {
     kernel: String,
 }
 
 fn study(request: &Request) -> Result<StudyOutput, StudyError> {
-    let published: Published<Own, String> = read("toy", include_str!("published/toy.toml"));
+    let published: Published<PublishedSlowdown, String> = read("toy", include_str!("published/toy.toml"));
     let all = Job {
         catalogue: request.catalogue,
         machine: "toy".into(),

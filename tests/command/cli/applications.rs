@@ -13,7 +13,7 @@ fn stats(folder: &Path) -> Value {
 }
 
 #[test]
-fn applications_are_compared_with_their_runs_alone_which_are_made_once() {
+fn applications_are_compared_with_runs_alone_that_execute_once() {
     let folder = tempfile::tempdir().unwrap();
     let run = |out: &str| {
         let arguments =
@@ -40,7 +40,7 @@ fn applications_are_compared_with_their_runs_alone_which_are_made_once() {
 }
 
 #[test]
-fn a_mix_names_what_is_wrong_with_it() {
+fn errors_in_a_mix_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let fails = |text: &str, expected: &str| {
         std::fs::write(folder.path().join("mix.toml"), text).unwrap();
@@ -64,7 +64,7 @@ fn more_owners_than_sms_are_refused() {
 }
 
 #[test]
-fn streams_that_could_overlap_and_did_not_are_named() {
+fn streams_that_could_have_overlapped_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["run", "--app", "reduce", "--app", "reduce", "--once", "--machine", "v100", "--max-cycles", "500"];
     let output = command(&arguments).current_dir(folder.path()).output().unwrap();
@@ -73,9 +73,9 @@ fn streams_that_could_overlap_and_did_not_are_named() {
 }
 
 #[test]
-fn an_application_that_has_not_arrived_lets_others_run_and_may_not_come_too_late() {
+fn applications_arrive_late_but_not_beyond_the_limit() {
     let folder = tempfile::tempdir().unwrap();
-    // One kernel at a time, and the first application comes when the second is long over.
+    // One kernel runs at a time, and the first application arrives long after the second has ended.
     let run = |at: &str| {
         let first = format!("stream,at={at}");
         let apps = ["run", "--app", &first, "--app", "vecadd", "--once", "--machine", "tiny", "--set", "gpu.dispatch.max_kernels=1"];

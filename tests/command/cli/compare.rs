@@ -1,4 +1,4 @@
-//! `warpshard compare`: on folders that runs have written.
+//! `warpshard compare` on result folders of runs.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn runs_of_two_machines_are_compared_in_text_page_and_json() {
 }
 
 #[test]
-fn what_is_no_result_and_what_cannot_be_written_are_errors() {
+fn invalid_results_and_unwritable_outputs_are_errors() {
     let root = tempfile::tempdir().unwrap();
     let base = run(&root.path().join("base"), &[]);
     let empty = warpshard(&["compare", &base, root.path().to_str().unwrap()]);
@@ -56,7 +56,7 @@ fn what_is_no_result_and_what_cannot_be_written_are_errors() {
 }
 
 #[test]
-fn a_run_stands_beside_a_profile_of_nsight_compute() {
+fn a_run_is_compared_with_a_profile_of_nsight_compute() {
     let root = tempfile::tempdir().unwrap();
     let base = run(&root.path().join("base"), &[]);
     let profile = |name: &str, text: &str| {
@@ -83,11 +83,11 @@ fn a_run_stands_beside_a_profile_of_nsight_compute() {
     let other = profile("other.csv", &text.replace(name, "another"));
     let broken = profile("broken.csv", "1,2,3\n");
     for (arguments, expected) in [
-        (vec!["compare", &base, &other], "no launch is one of the run's; the profile begins with `another(float *)`"),
+        (vec!["compare", &base, &other], "no launch matches a launch of the run; the profile begins with `another(float *)`"),
         (vec!["compare", &base, &broken], "there is no column `Kernel Name`, only 1, 2, 3; expected the output of `ncu --csv --page raw`"),
         (vec!["compare", &base, "/nowhere/ncu.csv"], "cannot read /nowhere/ncu.csv"),
         (vec!["compare", &base, &ncu, "--where", "program=x"], "there is no column `program` for --where program=x"),
-        (vec!["compare", &base, &base, "--where", "program=x"], "none ending in .csv is given"),
+        (vec!["compare", &base, &base, "--where", "program=x"], "no .csv file is given"),
         (vec!["compare", &base, &ncu, "--fail-above", "1%"], "--fail-above and --html compare runs"),
     ] {
         let output = warpshard(&arguments);
@@ -97,7 +97,7 @@ fn a_run_stands_beside_a_profile_of_nsight_compute() {
 }
 
 #[test]
-fn a_machine_is_made_of_measurements_and_runs() {
+fn a_machine_is_calibrated_from_measurements_and_runs() {
     let root = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = root.path().join(name);
@@ -153,7 +153,7 @@ fn a_run_becomes_a_page_that_the_next_run_replaces() {
 }
 
 #[test]
-fn shells_and_man_know_every_command() {
+fn completions_and_man_pages_cover_every_command() {
     let root = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish"] {
         let completions = warpshard(&["completions", shell]);

@@ -1,16 +1,16 @@
-//! Names from the input cannot control the terminal, and come back unchanged from JSON and CSV.
+//! Names from the input cannot control the terminal, and JSON and CSV reproduce them unchanged.
 
 use warpshard::report::text::controls_terminal;
 
 use super::*;
 
-/// Every character that controls a terminal, in a name that a line of a file can hold.
-fn hostile() -> String {
+/// Returns a name with every terminal control character that fits on a line of a file.
+fn hostile_name() -> String {
     let all = ('\0'..='\u{ffff}').filter(|&c| controls_terminal(c) && !matches!(c, '\n' | '\r' | '\0'));
     format!("k{}]0;title\u{7}k\u{1b}[2Jk\u{9b}31mk", all.collect::<String>())
 }
 
-/// The control characters that a file system accepts in a name of at most 255 bytes.
+/// Returns the control characters that a file system accepts in a name of at most 255 bytes.
 fn file_name() -> String {
     ('\u{1}'..='\u{9f}').filter(|&c| c.is_control()).collect()
 }
@@ -22,22 +22,22 @@ fn assert_harmless(arguments: &[&str], output: &Output) {
     }
 }
 
-/// Runs a command, whose output must be harmless.
-fn harmless(arguments: &[&str]) -> Output {
+/// Runs a command and asserts that its output is harmless.
+fn run_harmless(arguments: &[&str]) -> Output {
     let output = warpshard(arguments);
     assert_harmless(arguments, &output);
     output
 }
 
-/// A trace in `folder` whose kernel has a hostile name, in a folder that has one, too.
+/// Writes a trace into `folder`; both its kernel and its folder have hostile names.
 #[cfg(unix)]
 fn trace(folder: &Path) -> std::path::PathBuf {
     let trace = folder.join(file_name());
-    let written = harmless(&["trace", "vecadd", "--set", "workload.n=512", "--out", trace.to_str().unwrap()]);
+    let written = run_harmless(&["trace", "vecadd", "--set", "workload.n=512", "--out", trace.to_str().unwrap()]);
     assert_eq!(code(&written), 0, "{}", stderr(&written));
     let file = trace.join("kernel-1.traceg");
     let text = std::fs::read_to_string(&file).unwrap();
-    let named = |line: &str| if line.starts_with("-kernel name") { format!("-kernel name = {}", hostile()) } else { line.to_owned() };
+    let named = |line: &str| if line.starts_with("-kernel name") { format!("-kernel name = {}", hostile_name()) } else { line.to_owned() };
     std::fs::write(&file, text.lines().map(named).collect::<Vec<_>>().join("\n") + "\n").unwrap();
     trace
 }
@@ -52,13 +52,13 @@ fn names_of_kernels_and_files_reach_the_terminal_escaped_and_the_results_unchang
     let out = folder.path().join(file_name() + "out");
     let out = out.to_str().unwrap();
     let run = ["run", "--machine", "tiny", "--trace", list, "--out", out];
-    let output = harmless(&run);
+    let output = run_harmless(&run);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert!(stdout(&output).contains("\\u{1b}"), "{}", stdout(&output));
     let stats_text = read(Path::new(out), "stats.json");
     assert!(!stats_text.contains(|c| controls_terminal(c) && c != '\n'), "{stats_text:?}");
     let stats = stats(Path::new(out));
-    assert_eq!(stats["kernels"][0]["name"], hostile());
+    assert_eq!(stats["kernels"][0]["name"], hostile_name());
     assert_eq!(stats["configuration"]["trace"], list);
     assert!(!read(Path::new(out), "summary.txt").contains(|c| controls_terminal(c) && c != '\n'));
     read(Path::new(out), "run.toml").parse::<toml::Table>().unwrap();
@@ -74,23 +74,23 @@ fn names_of_kernels_and_files_reach_the_terminal_escaped_and_the_results_unchang
         &["run", "--machine", "tiny", "--trace", &format!("{out}.wst"), "--force", "--out", out],
         &["timeline", out],
     ] {
-        harmless(arguments);
+        run_harmless(arguments);
     }
     let phases: Value = serde_json::from_str(&stdout(&warpshard(&["phases", list, "--json"]))).unwrap();
-    assert_eq!(phases[0]["kernel"], hostile());
+    assert_eq!(phases[0]["kernel"], hostile_name());
 }
 
 #[test]
-fn what_is_wrong_with_hostile_input_is_said_without_it_acting() {
+fn errors_in_hostile_input_are_escaped() {
     let folder = scratch();
-    let hostile = hostile();
-    let toml = toml::Value::from(hostile.as_str()).to_string();
+    let hostile_name = hostile_name();
+    let toml = toml::Value::from(hostile_name.as_str()).to_string();
     let file = |name: &str, text: String| {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let raw = hostile.replace(['"', '\\'], "");
+    let raw = hostile_name.replace(['"', '\\'], "");
     let machines = [
         file("name.toml", format!("extends = \"tiny\"\nname = {toml}\nsummary = {toml}\n")),
         file("key.toml", format!("extends = \"tiny\"\n[gpu]\n{toml} = 3\nsms = {toml}\n")),
@@ -108,9 +108,9 @@ fn what_is_wrong_with_hostile_input_is_said_without_it_acting() {
     let out = folder.path().join("out");
     let out = out.to_str().unwrap();
     for (i, machine) in machines.iter().enumerate() {
-        harmless(&["check", machine]);
-        harmless(&["show", "machine", machine]);
-        let output = harmless(&[&quick[..], &[out, "--force", "--machine", machine]].concat());
+        run_harmless(&["check", machine]);
+        run_harmless(&["show", "machine", machine]);
+        let output = run_harmless(&[&quick[..], &[out, "--force", "--machine", machine]].concat());
         assert_eq!(code(&output), if i == 0 { 0 } else { 3 }, "{}", stderr(&output));
     }
     for arguments in [
@@ -143,7 +143,7 @@ fn what_is_wrong_with_hostile_input_is_said_without_it_acting() {
         &["import", "--gpgpusim", &list, "--trace-config", &trace, "--out", out],
         &["study", &raw],
     ] {
-        let output = harmless(arguments);
+        let output = run_harmless(arguments);
         assert!(code(&output) != 70, "{arguments:?}: {}", stderr(&output));
     }
 }

@@ -27,7 +27,7 @@ fn table(out: &Path) -> String {
     fs::read_to_string(out.join("sweep.csv")).unwrap()
 }
 
-/// Column `name` of a table without quoted cells.
+/// Returns column `name` of a table without quoted cells.
 fn column(table: &str, name: &str) -> Vec<String> {
     let place = table.lines().next().unwrap().split(',').position(|head| head == name).unwrap();
     table.lines().skip(1).map(|line| line.split(',').nth(place).unwrap().to_owned()).collect()
@@ -69,7 +69,7 @@ fn a_sweep_that_is_killed_again_and_again_ends_with_the_same_table() {
     for milliseconds in [1, 20, 40, 60, 80, 100, 130, 170] {
         let mut child = command(&["sweep", &plan, "--out", killed.to_str().unwrap()]).stdout(std::process::Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(milliseconds));
-        // It may have ended by itself.
+        // The sweep may already have ended.
         let _ = child.kill();
         child.wait().unwrap();
     }
@@ -81,7 +81,7 @@ fn a_sweep_that_is_killed_again_and_again_ends_with_the_same_table() {
 }
 
 #[test]
-fn slices_are_collected_when_all_are_there() {
+fn slices_are_collected_when_all_are_complete() {
     let root = tempfile::tempdir().unwrap();
     let (plan, whole, parts) = (plan(root.path(), PLAN), root.path().join("whole"), root.path().join("parts"));
     assert_eq!(code(&sweep(&plan, &whole, &[])), 0);
@@ -143,7 +143,7 @@ fn a_run_that_fails_has_a_row_and_does_not_end_the_others() {
 }
 
 #[test]
-fn a_changed_input_is_another_run() {
+fn a_changed_input_makes_a_new_run() {
     let root = tempfile::tempdir().unwrap();
     let (trace, out) = (root.path().join("trace"), root.path().join("out"));
     assert_eq!(code(&warpshard(&["trace", "vecadd", "--set", "workload.n=1024", "--out", trace.to_str().unwrap()])), 0);
@@ -162,7 +162,7 @@ fn a_changed_input_is_another_run() {
 }
 
 #[test]
-fn applications_and_cpu_cores_run_as_run_takes_them_and_follow_their_files() {
+fn applications_and_cpu_cores_run_as_in_run_and_follow_their_files() {
     let root = tempfile::tempdir().unwrap();
     let (profile, out) = (root.path().join("core.toml"), root.path().join("out"));
     let model = root.path().join("own.toml");

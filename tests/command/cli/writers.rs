@@ -1,8 +1,8 @@
-//! Processes that write into one folder at the same time, and what killed ones leave.
+//! Processes that write into one folder at the same time, and leftover files of killed processes.
 
 use super::*;
 
-/// A run of many minutes into `out` that has reserved its folder.
+/// Starts a run of many minutes into `out` and waits until it has reserved its folder.
 fn running(out: &Path) -> Child {
     let mut child = endless_run(out);
     let parent = if out.exists() { out } else { out.parent().unwrap() };
@@ -23,7 +23,7 @@ fn kill(mut child: Child) {
 }
 
 #[test]
-fn a_folder_that_a_run_is_going_to_write_is_refused_to_others() {
+fn a_folder_reserved_by_a_run_is_refused_to_other_runs() {
     let folder = scratch();
     let (new, existing) = (folder.path().join("new"), folder.path().join("existing"));
     assert_eq!(code(&small_run(&existing, &[])), 0);
@@ -39,7 +39,7 @@ fn a_folder_that_a_run_is_going_to_write_is_refused_to_others() {
     }
     assert_eq!(read(&existing, "stats.json"), before);
     assert!(!new.exists());
-    // The locks of killed runs hold nobody up, and the next run removes them.
+    // Locks of killed runs do not block other runs, and the next run removes them.
     for out in [&new, &existing] {
         assert_eq!(code(&small_run(out, &[])), 0);
         assert_eq!(names(out), [".warpshard-files", "host.json", "intervals.csv", "kernels.csv", "run.toml", "stats.json", "summary.txt"]);
@@ -48,7 +48,7 @@ fn a_folder_that_a_run_is_going_to_write_is_refused_to_others() {
 }
 
 #[test]
-fn of_many_runs_into_one_folder_the_files_are_those_of_one() {
+fn parallel_runs_into_one_folder_leave_the_files_of_one_run() {
     let folder = scratch();
     for (round, out) in ["new", "new", "other"].map(|name| folder.path().join(name)).iter().enumerate() {
         let start = |n: u32| {
@@ -89,11 +89,11 @@ fn of_many_runs_into_one_folder_the_files_are_those_of_one() {
 }
 
 #[test]
-fn remains_of_killed_runs_are_removed_and_those_of_live_ones_are_not() {
+fn leftovers_of_killed_runs_are_removed_and_files_of_live_runs_are_kept() {
     let folder = scratch();
     let (alive, next) = (folder.path().join("alive"), folder.path().join("next"));
     let child = running(&alive);
-    // A process that was killed while it wrote: its folder is there, its lock belongs to nobody.
+    // Leftovers of a process that was killed during a write: a partial folder, and a lock without a live owner.
     let partial = folder.path().join(".warpshard-1-0.partial");
     std::fs::create_dir(&partial).unwrap();
     std::fs::write(partial.join("stats.json"), "{").unwrap();
@@ -126,17 +126,17 @@ fn a_killed_conversion_leaves_nothing_after_the_next_one() {
 }
 
 #[test]
-fn the_folder_of_another_experiment_is_refused_with_what_differs() {
+fn the_folder_of_another_experiment_is_refused_with_the_differences() {
     let folder = scratch();
     let out = folder.path().join("out");
     assert_eq!(code(&small_run(&out, &[])), 0);
     let before = read(&out, "stats.json");
-    // The same experiment on other threads is done again.
+    // The same experiment on another number of threads runs again.
     assert_eq!(code(&small_run(&out, &["--threads", "2"])), 0);
     for (more, expected) in [
-        (&["--seed", "2"][..], "run.seed is 1 there and 2 now"),
-        (&["--set", "gpu.sms=2"], "gpu.sms is 4 there and 2 now"),
-        (&["--max-cycles", "100"], "run.max_cycles is not set there and 100 now"),
+        (&["--seed", "2"][..], "run.seed is 1 in the folder and 2 in this run"),
+        (&["--set", "gpu.sms=2"], "gpu.sms is 4 in the folder and 2 in this run"),
+        (&["--max-cycles", "100"], "run.max_cycles is not set in the folder and 100 in this run"),
     ] {
         let other = small_run(&out, more);
         assert_eq!(code(&other), 6, "{}", stderr(&other));

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::warpshard;
 
-/// A listing of the kernel `k` with one parameter of 8 bytes, and `before` in front of it. Each line of code has its words where it names them.
+/// Returns a listing of the kernel `k` with one parameter of 8 bytes, preceded by `before`. A line of `code` may contain its encoded words;
+/// otherwise default words are appended.
 fn listing(before: &str, facts: &str, code: &[&str]) -> String {
     let mut text = format!("warpshard listing 1\narch sm_70\n{before}kernel k\n{facts}parameters 0x160 8 0:8\ncode\n");
     for (number, line) in code.iter().enumerate() {
@@ -26,7 +27,7 @@ fn write(folder: &Path, listing: &str, launch: &str) -> PathBuf {
     file
 }
 
-/// What `exec` says of a program that it refuses.
+/// Returns the message with which `exec` refuses a program.
 fn refused(listing: &str, launch: &str, options: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = write(folder.path(), listing, launch);
@@ -43,22 +44,31 @@ fn listings_that_contradict_themselves_are_refused_with_their_line() {
     let plain = |code: &[&str]| listing("", FACTS, code);
     let small = listing("", "registers 8\nshared 0\nlocal 0\n", &["MOV R200, 0x1", "EXIT"]);
     let twice = plain(&["EXIT"]) + &plain(&["EXIT"]).lines().skip(2).collect::<Vec<_>>().join("\n") + "\n";
-    // A line of the listing, and what is wrong there.
+    // Listings, each with the expected line number and parts of the message.
     let cases: [(String, &[&str]); 14] = [
-        (listing("address 3 0 nog\n", FACTS, &["EXIT"]), &["k.sass:3:", "a variable that the listing lacks", "nog"]),
+        (listing("address 3 0 nog\n", FACTS, &["EXIT"]), &["k.sass:3:", "a variable that is not in the listing", "nog"]),
         (plain(&["BAR.SYNC 0x0, 0x21", "EXIT"]), &["k.sass:10:", "cannot wait for 33 threads", "BAR.SYNC"]),
         (plain(&["BAR.SYNC 0x10", "EXIT"]), &["k.sass:10:", "no barrier 16", "0 to 15"]),
         (plain(&["BRA ->0x8", "EXIT"]), &["k.sass:10:", "no instruction at 0x8"]),
         (plain(&["BRA ->0x20", "EXIT"]), &["k.sass:10:", "no instruction at 0x20", "below 0x20"]),
         (plain(&["MOV R1, -0x80000001", "EXIT"]), &["k.sass:10:", "-2147483649 does not fit 32 bits"]),
-        (twice, &["k.sass:12:", "two kernels of one name", "kernel k"]),
+        (twice, &["k.sass:12:", "two kernels with the same name", "kernel k"]),
         (plain(&with(&["LDG.E.128.SYS R253, [R2]"])), &["k.sass:12:", "R253 cannot begin an access of 4 registers"]),
         (plain(&with(&["LDG.E.128.SYS R32, [R2]"])), &["k.sass:12:", "R35 is beyond the registers of the kernel", "R0 to R31"]),
         (plain(&with(&["LDG.E.SYS R4, [R40]"])), &["k.sass:12:", "R40 is beyond the registers"]),
         (small, &["k.sass:9:", "R200 is beyond the registers of the kernel", "R0 to R7"]),
-        (plain(&["MOV R1, R2 ; 0000000200027202 000fe40000000f00", "EXIT"]), &["k.sass:10:", "destination of the words", "register 1"]),
-        (plain(&["@P0 MOV R2, R2 ; 0000000200027202 000fe40000000f00", "EXIT"]), &["k.sass:10:", "guard of the words", "the guard P0"]),
-        (plain(&["IADD3 R2, R2, R2, RZ ; 0000000200027202 000fe40000000f00", "EXIT"]), &["k.sass:10:", "opcode of the words", "IADD3"]),
+        (
+            plain(&["MOV R1, R2 ; 0000000200027202 000fe40000000f00", "EXIT"]),
+            &["k.sass:10:", "destinations of the encoded words", "register 1"],
+        ),
+        (
+            plain(&["@P0 MOV R2, R2 ; 0000000200027202 000fe40000000f00", "EXIT"]),
+            &["k.sass:10:", "guards of the encoded words", "the guard P0"],
+        ),
+        (
+            plain(&["IADD3 R2, R2, R2, RZ ; 0000000200027202 000fe40000000f00", "EXIT"]),
+            &["k.sass:10:", "opcodes of the encoded words", "IADD3"],
+        ),
     ];
     for (text, words) in &cases {
         let message = refused(text, LAUNCH, &[]);
@@ -66,7 +76,7 @@ fn listings_that_contradict_themselves_are_refused_with_their_line() {
             assert!(message.contains(word), "`{word}` is missing in\n{message}\n{text}");
         }
     }
-    // The same instruction with the words that it has.
+    // The same instruction with its correct words is accepted.
     let folder = tempfile::tempdir().unwrap();
     let right = plain(&["MOV R2, R2 ; 0000000200027202 000fe40000000f00", "EXIT ; 000000000000794d 000fea0003800000"]);
     let done = warpshard(&["exec", write(folder.path(), &right, LAUNCH).to_str().unwrap()]);
@@ -74,7 +84,7 @@ fn listings_that_contradict_themselves_are_refused_with_their_line() {
 }
 
 #[test]
-fn what_depends_on_values_is_found_when_it_executes() {
+fn errors_that_depend_on_values_are_found_during_execution() {
     let local = listing("", "registers 32\nshared 0\nlocal 16\n", &["STL [R1+0x100], R4", "EXIT"]);
     let message = refused(&local, LAUNCH, &["--check"]);
     assert!(message.contains("beyond the 16 bytes of the local memory") && message.contains("k.sass:9:"), "{message}");
@@ -90,7 +100,11 @@ fn launch_files_that_contradict_themselves_are_refused_with_their_line() {
     let constant = "contents = { constant = 0 }";
     let launch = "kernel = \"k\"\n";
     let cases: [(&str, &str, &[&str]); 8] = [
-        (constant, "contents = { constant = 0 }, address = 139637976727552", &["l.toml:4:", "lies where generic accesses reach shared"]),
+        (
+            constant,
+            "contents = { constant = 0 }, address = 139637976727552",
+            &["l.toml:4:", "overlaps the windows of generic accesses to shared"],
+        ),
         (constant, "contents = { constant = 0 }, address = 139637976725504", &["l.toml:4:", "where the buffer also ends"]),
         (constant, "contents = { uniform = { low = 2.0, high = 1.0, seed = 1 } }", &["l.toml:4:", "lowest number is 2 and the highest 1"]),
         (constant, "contents = { normal = { mean = 0.0, deviation = -1.0, seed = 1 } }", &["l.toml:4:", "deviation -1"]),

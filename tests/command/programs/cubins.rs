@@ -1,4 +1,4 @@
-//! Cubins of Triton, launched as a JSON file says: `add.cubin` of `programs/triton/kernels.py`, with 12 CTAs of 128 threads and 3000 elements.
+//! Triton cubins launched from a JSON file: `add.cubin` of `programs/triton/kernels.py`, with 12 CTAs of 128 threads and 3000 elements.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use warpshard::program::Program;
 
 use super::{data, ok, simulated, warpshard};
 
-/// A folder with the cubin, its JSON file and the listing that nvdisasm makes of it.
+/// Returns a folder with the cubin, its JSON file and nvdisasm's listing of it.
 fn files() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     for name in ["add.cubin", "add.json", "add.sass"] {
@@ -18,8 +18,8 @@ fn files() -> (tempfile::TempDir, PathBuf, PathBuf) {
     (folder, cubin, meta)
 }
 
-/// An interpreter that answers as the real one does where nvdisasm is installed: called with `-c PROGRAM CUBIN ARCHITECTURE LISTING`, it writes the
-/// listing.
+/// Writes a fake interpreter that behaves like the real one with nvdisasm installed: called with `-c PROGRAM CUBIN ARCHITECTURE LISTING`,
+/// it writes the listing.
 fn interpreter(folder: &Path) -> PathBuf {
     let path = folder.join("interpreter");
     let script =
@@ -34,13 +34,13 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 }
 
 #[test]
-fn a_cubin_and_its_json_are_executed_and_run_and_so_is_what_is_made_of_them() {
+fn a_cubin_with_json_and_the_launch_file_made_from_it_execute_and_run() {
     let (folder, cubin, meta) = files();
     let python = interpreter(folder.path());
     let [cubin, meta, python] = [&cubin, &meta, &python].map(|path| path.to_str().unwrap());
     let said = ok(&["exec", cubin, "--meta", meta, "--python", python]);
     assert!(said.contains("add for sm_90: 1,486 warp instructions") && said.contains("FADD"), "{said}");
-    // The launch file beside the cubin gives the sums of what it says is in the buffers.
+    // The launch file next to the cubin computes the sums of the initial buffer contents.
     let launch = folder.path().join("add.sm_90.toml");
     let program = Program::load(&launch, None, &[]).unwrap();
     let done = program.execute(false).unwrap();
@@ -51,7 +51,7 @@ fn a_cubin_and_its_json_are_executed_and_run_and_so_is_what_is_made_of_them() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (direct, again) = (path("direct"), path("again"));
     ok(&["run", cubin, "--meta", meta, "--python", python, "--machine", "h100", "--out", &direct]);
-    // Now without the cubin.
+    // The launch file also runs after the cubin is removed.
     fs::remove_file(cubin).unwrap();
     ok(&["run", "--program", launch.to_str().unwrap(), "--machine", "h100", "--out", &again]);
     let direct = simulated(Path::new(&direct));
@@ -60,7 +60,7 @@ fn a_cubin_and_its_json_are_executed_and_run_and_so_is_what_is_made_of_them() {
 }
 
 #[test]
-fn what_is_wrong_with_a_cubin_or_its_json_is_said_and_nothing_is_overwritten() {
+fn errors_in_a_cubin_or_its_json_are_reported_and_nothing_is_overwritten() {
     let (folder, cubin, meta) = files();
     let python = interpreter(folder.path());
     let listing = folder.path().join("add.sm_90.sass");
@@ -85,7 +85,7 @@ fn what_is_wrong_with_a_cubin_or_its_json_is_said_and_nothing_is_overwritten() {
         (
             "[\"n\", 3000]",
             "[\"n\", 3000], [\"m\", 1], [\"k\", 1], [\"l\", 1]",
-            &["not those of kernel `add`", "found: 7 values", "expected: 6"],
+            &["do not match kernel `add`", "found: 7 values", "expected: 6"],
         ),
         ("torch.float32", "torch.complex64", &["`x_ptr` is of an unknown type", "torch.complex64"]),
         ("\"sm90\"", "\"new\"", &["metadata.arch is no architecture", "found: new"]),
@@ -95,12 +95,12 @@ fn what_is_wrong_with_a_cubin_or_its_json_is_said_and_nothing_is_overwritten() {
         check(Some(&wrong), 4, words);
         assert!(!launch.exists(), "{to}");
     }
-    // What the interpreter refuses.
+    // The interpreter refuses another architecture.
     fs::write(&wrong, text.replacen("\"sm90\"", "\"sm80\"", 1)).unwrap();
     check(Some(&wrong), 4, &["add.cubin does not compile for sm_80"]);
-    // A launch file that somebody wrote.
+    // A launch file written by the user stays unchanged.
     fs::write(&launch, "# mine\n").unwrap();
-    check(Some(&meta), 6, &["add.sm_90.toml is there already", "compile --out"]);
+    check(Some(&meta), 6, &["add.sm_90.toml already exists", "compile --out"]);
     assert_eq!(fs::read_to_string(&launch).unwrap(), "# mine\n");
     assert!(listing.exists());
 }

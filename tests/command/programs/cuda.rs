@@ -1,4 +1,4 @@
-//! CUDA sources as they stand, with host code, launched by options.
+//! Unmodified CUDA sources with host code, launched through options.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::warpshard;
 
 const ARGUMENTS: [&str; 8] = ["--arg", "n=1000", "--arg", "x=f32[n]:constant=3", "--arg", "y=f32[n]", "--arg", "a=2"];
 
-/// A copy of the sources, beside which listings are written.
+/// Copies the sources to a folder, into which listings are written.
 fn sources() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/programs/cuda");
@@ -19,7 +19,7 @@ fn sources() -> (tempfile::TempDir, PathBuf) {
     (folder, source)
 }
 
-/// Exit code, output and messages; `None` with a message where NVRTC cannot be had.
+/// Returns exit code, output and messages; prints a message and returns `None` if NVRTC is not available.
 #[expect(clippy::print_stderr, reason = "the gate looks for skipped tests")]
 fn compiled(arguments: &[&str]) -> Option<(i32, String, String)> {
     let done = warpshard(arguments);
@@ -60,7 +60,7 @@ fn wrong_device_code_is_an_error_with_its_line() {
 }
 
 #[test]
-fn a_launch_that_lacks_something_says_what_before_anything_is_compiled() {
+fn an_incomplete_launch_is_reported_before_compilation() {
     let (_folder, source) = sources();
     let path = source.to_str().unwrap();
     for (arguments, code, wanted) in [

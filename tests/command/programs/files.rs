@@ -1,10 +1,10 @@
-//! Launch files and listings from the command line: what `check` says of them, and streams.
+//! Launch files and listings from the command line: results of `check`, and streams.
 
 use std::path::Path;
 
 use super::{data, ok, program, simulated, warpshard};
 
-/// What `check` says of a file that is wrong.
+/// Returns the message with which `check` refuses a file.
 fn refused(file: &Path) -> String {
     let done = warpshard(&["check", file.to_str().unwrap()]);
     let message = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -13,7 +13,7 @@ fn refused(file: &Path) -> String {
 }
 
 #[test]
-fn check_knows_launch_files_and_listings() {
+fn check_recognises_launch_files_and_listings() {
     let said = ok(&["check", &program("bfs"), &data("textures.toml"), &data("tensor.sm_80.sass")]);
     for words in [
         "a program: bfs for sm_70, sm_80, ",
@@ -38,7 +38,7 @@ fn check_counts_the_opcodes_of_a_listing_that_cannot_be_executed() {
 }
 
 #[test]
-fn mistakes_in_launch_files_are_taught_with_file_line_and_key() {
+fn errors_in_launch_files_are_reported_with_file_line_and_key() {
     let folder = tempfile::tempdir().unwrap();
     let source = std::fs::read_to_string(data("textures.toml")).unwrap();
     for arch in ["sm_70", "sm_80", "sm_90"] {
@@ -70,7 +70,7 @@ fn mistakes_in_launch_files_are_taught_with_file_line_and_key() {
         ),
         ("[\"&clamped\", \"&in_layers\"]", "7", &[":47:", "argument 0 of kernel layers has 16 bytes", "a list of the values"]),
         ("buffer = \"pairs\"\n", "buffer = \"pairs\"\ncrc32 = \"xyz\"\n", &["crc32 of output `pairs`", "found: xyz"]),
-        ("buffer = \"pairs\"\n", "buffer = \"pairs\"\ntolerance = { absolute = 1 }\n", &["nothing to compare with"]),
+        ("buffer = \"pairs\"\n", "buffer = \"pairs\"\ntolerance = { absolute = 1 }\n", &["no expected contents"]),
         ("buffer = \"pairs\"\n", "buffer = \"paris\"\n", &["there is no buffer `paris`", "did you mean `pairs`?"]),
         ("kernel = \"fetch\"", "kernel = \"fetch\"\nstream = -1", &[":33:", "a stream is a number from 0 on"]),
         ("sm_80 = \"textures.sm_80.sass\"", "sm_80 = \"textures.sm_90.sass\"", &[":2:", "another architecture", "sm_90"]),
@@ -97,9 +97,9 @@ fn mistakes_in_launch_files_are_taught_with_file_line_and_key() {
     }
 }
 
-/// Launches of two streams: the trace names them, and the run of the program equals that of its trace for any number of threads.
+/// Launches of two streams: the trace names them, and the run of the program equals the run of its trace for any number of threads.
 #[test]
-fn launches_of_several_streams_run_beside_each_other() {
+fn launches_of_several_streams_run_in_parallel() {
     let folder = tempfile::tempdir().unwrap();
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
     let text = std::fs::read_to_string(programs.join("saxpy.toml")).unwrap();
@@ -126,7 +126,7 @@ fn launches_of_several_streams_run_beside_each_other() {
     assert_eq!(own, run(&["--trace", trace, "--threads", "1"], folder.path()).0);
     assert!(kernels[1].0 < kernels[0].1, "the second launch begins before the first ends: {kernels:?}");
 
-    // The same with an event that the second stream waits for.
+    // The second stream waits for an event of the first.
     let ordered = text.replacen("stream = 1\n", "stream = 1\nrecord = \"done\"\n", 1);
     let ordered = ordered.replacen("stream = \"1 + 1\"\n", "stream = \"1 + 1\"\nwait = [\"done\"]\n", 1);
     std::fs::write(file, &ordered).unwrap();
@@ -137,17 +137,17 @@ fn launches_of_several_streams_run_beside_each_other() {
     assert!(kernels[1].0 >= kernels[0].1, "the second launch waits for the end of the first: {kernels:?}");
     let traced = traced.to_str().unwrap();
     assert_eq!(own, run(&["--trace", traced, "--threads", "1"], folder.path()).0);
-    // Without the kernel that it waits for, the list is wrong.
+    // A list without the awaited kernel is refused.
     let list = Path::new(traced).join("kernelslist.g");
     let lines = std::fs::read_to_string(&list).unwrap().replace("kernel-1.traceg\n", "");
     std::fs::write(&list, lines).unwrap();
     let done = warpshard(&["check", traced]);
     let message = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(!done.status.success() && message.contains("waits for one that is not launched before it"), "{message}");
+    assert!(!done.status.success() && message.contains("waits for a kernel that is not launched before it"), "{message}");
 
     for (from, to, expected) in [
-        ("wait = [\"done\"]", "wait = [\"don\"]", "waits for event `don`, which no launch before it records"),
-        ("record = \"done\"\n", "wait = [\"done\"]\n", "waits for event `done`, which no launch before it records"),
+        ("wait = [\"done\"]", "wait = [\"don\"]", "waits for event `don`, which no earlier launch records"),
+        ("record = \"done\"\n", "wait = [\"done\"]\n", "waits for event `done`, which no earlier launch records"),
         ("record = \"done\"\n", "record = \"done\"\nsetup = true\n", "a launch of the setup records or awaits an event"),
     ] {
         std::fs::write(file, ordered.replacen(from, to, 1)).unwrap();
@@ -156,7 +156,7 @@ fn launches_of_several_streams_run_beside_each_other() {
     }
 }
 
-/// All that a run on the smallest machine simulated, and the first and last cycle of each kernel.
+/// Returns all results of a run on the smallest machine, and the first and last cycle of each kernel.
 fn run(arguments: &[&str], folder: &Path) -> (String, Vec<(u64, u64)>) {
     let out = folder.join("out");
     let out_text = out.to_str().unwrap().to_owned();
@@ -185,7 +185,7 @@ fn executed(listing: &str, arch: u32, kernel: &str, inputs: &[(&str, String)], a
 }
 
 #[test]
-fn lanes_with_the_same_number_of_64_bits_find_each_other() {
+fn match_finds_lanes_with_equal_64_bit_values() {
     let value = |lane: u64| lane % 5 + ((lane / 16) << 40);
     let mask = |lane: u64| (0..32).filter(|other| value(*other) == value(lane)).fold(0_u32, |mask, other| mask | 1 << other);
     let row = "{ type = \"u64\", count = 32, contents = { formula = \"i % 5 + ((i / 16) << 40)\" } }".to_owned();
@@ -196,7 +196,7 @@ fn lanes_with_the_same_number_of_64_bits_find_each_other() {
 }
 
 #[test]
-fn a_sum_and_a_bound_that_are_cut_off_at_zero_are_one_instruction_of_hopper() {
+fn an_add_and_min_max_with_relu_is_one_instruction_on_hopper() {
     let (a, b) = (|i: i64| i * 3 - 40, |i: i64| 10 - i);
     let row = |formula: &str| format!("{{ type = \"i32\", count = 32, contents = {{ formula = \"{formula}\" }} }}");
     let inputs = [("a", row("i * 3 - 40")), ("b", row("10 - i"))];

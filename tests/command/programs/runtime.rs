@@ -1,4 +1,4 @@
-//! Programs that use more than arithmetic and memory: textures, surfaces, pointers to functions, printf, the heap, streams.
+//! Programs that use more than arithmetic and memory: textures, surfaces, function pointers, printf, the heap, streams.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,15 +27,15 @@ fn words<T, const BYTES: usize>(done: &Execution, buffer: &str, read: fn([u8; BY
     output.bytes.as_chunks::<BYTES>().0.iter().map(|&bytes| read(bytes)).collect()
 }
 
-/// The image of `textures.toml`: texel (x, y, z) is its own number.
+/// Size of the image of `textures.toml`. The value of texel (x, y, z) is its linear index.
 const SIZE: [i32; 3] = [8, 4, 3];
 
 fn texel(x: i32, y: i32, z: i32) -> f32 {
     ((z * SIZE[1] + y) * SIZE[0] + x) as f32
 }
 
-/// The texel of a place outside of the image, by the mode.
-fn along(mode: &str, place: i32, size: i32) -> Option<i32> {
+/// Maps a coordinate outside of the image to a texel according to the address mode; `None` for the border.
+fn addressed_texel(mode: &str, place: i32, size: i32) -> Option<i32> {
     match mode {
         "clamp" => Some(place.clamp(0, size - 1)),
         "border" => (0..size).contains(&place).then_some(place),
@@ -48,11 +48,12 @@ fn along(mode: &str, place: i32, size: i32) -> Option<i32> {
 }
 
 #[test]
-fn textures_and_surfaces_are_sampled_as_their_objects_say() {
+fn textures_and_surfaces_are_sampled_by_the_modes_of_their_objects() {
     for arch in [70, 80, 90] {
         let done = execute("textures.toml", arch);
         let [w, h, depth] = SIZE;
-        let at = |mode: &str, x: i32, y: i32| along(mode, x, w).zip(along(mode, y, h)).map_or(0.0, |(x, y)| texel(x, y, 0));
+        let at =
+            |mode: &str, x: i32, y: i32| addressed_texel(mode, x, w).zip(addressed_texel(mode, y, h)).map_or(0.0, |(x, y)| texel(x, y, 0));
         let sampled = words(&done, "sampled", f32::from_le_bytes);
         let places = ((w + 4) * (h + 4)) as usize;
         for (place, found) in sampled[..places].iter().enumerate() {
@@ -79,8 +80,8 @@ fn textures_and_surfaces_are_sampled_as_their_objects_say() {
     }
 }
 
-/// A number of an image between the centres of its texels, as the CUDA C++ Programming Guide defines the filter.
-fn between(places: &[f64], texel: &dyn Fn(&[i32]) -> f64) -> f32 {
+/// Interpolates an image between the centres of its texels, as the CUDA C++ Programming Guide defines linear filtering.
+fn interpolated(places: &[f64], texel: &dyn Fn(&[i32]) -> f64) -> f32 {
     let below: Vec<f64> = places.iter().map(|place| (place - 0.5).floor()).collect();
     let shares: Vec<f64> = places.iter().zip(&below).map(|(place, below)| ((place - 0.5 - below) * 256.0).round() / 256.0).collect();
     let corner = |corner: usize| {
@@ -93,24 +94,26 @@ fn between(places: &[f64], texel: &dyn Fn(&[i32]) -> f64) -> f32 {
 }
 
 #[test]
-fn filtered_textures_weigh_the_texels_around_a_place() {
+fn filtered_textures_weight_the_adjacent_texels() {
     let [w, h, _] = SIZE;
-    let at = |mode: &str, x: i32, y: i32| along(mode, x, w).zip(along(mode, y, h)).map_or(0.0, |(x, y)| f64::from(texel(x, y, 0)));
+    let at = |mode: &str, x: i32, y: i32| {
+        addressed_texel(mode, x, w).zip(addressed_texel(mode, y, h)).map_or(0.0, |(x, y)| f64::from(texel(x, y, 0)))
+    };
     for arch in [70, 80, 90] {
         let found = words(&execute("filters.toml", arch), "filtered", f32::from_le_bytes);
         for place in 0..32 * 9 {
             let (x, y) = ((place % 32) as f32, (place / 32) as f32);
             let (u, v) = (x.mul_add(0.37, -1.0), y.mul_add(0.61, -1.0));
             let [wide, high, deep] = [u, v, x * 0.125].map(f64::from);
-            let plane = |mode: &str| between(&[wide, high], &|at_texel| at(mode, at_texel[0], at_texel[1]));
+            let plane = |mode: &str| interpolated(&[wide, high], &|at_texel| at(mode, at_texel[0], at_texel[1]));
             let solid = |texels: &[i32]| {
-                let [x, y, z] = [0, 1, 2].map(|i| along("clamp", texels[i], SIZE[i]).unwrap());
+                let [x, y, z] = [0, 1, 2].map(|i| addressed_texel("clamp", texels[i], SIZE[i]).unwrap());
                 f64::from(texel(x, y, z))
             };
             let line = |texels: &[i32]| f64::from((200 + texels[0].clamp(0, 63) % 50) as f32 / 255.0);
-            let volume = between(&[wide, high, deep], &solid);
+            let volume = interpolated(&[wide, high, deep], &solid);
             let sizes = (100 * w + h) as f32;
-            let wanted = [plane("clamp"), plane("border"), plane("wrap"), volume, between(&[wide], &line), sizes];
+            let wanted = [plane("clamp"), plane("border"), plane("wrap"), volume, interpolated(&[wide], &line), sizes];
             for (number, wanted) in wanted.into_iter().enumerate() {
                 assert_eq!(found[32 * 9 * number + place], wanted, "sm_{arch}: filter {number} at {u}, {v}");
             }
@@ -119,7 +122,7 @@ fn filtered_textures_weigh_the_texels_around_a_place() {
 }
 
 #[test]
-fn halves_of_constants_are_operands() {
+fn halves_of_constants_can_be_operands() {
     for arch in [70, 80, 90] {
         let done = execute("filters.toml", arch);
         let output = done.outputs.iter().find(|output| output.buffer == "products").unwrap();
@@ -127,7 +130,7 @@ fn halves_of_constants_are_operands() {
         for i in 0..64 {
             let (x, own) = ((i as f64 - 30.0) * 0.25, [1.5, -2.0][i % 2]);
             for (number, wanted) in [x * 0.75 + own, x - 2.0, -0.75 * x].into_iter().enumerate() {
-                assert_eq!(single(found[64 * number + i]), wanted, "sm_{arch}: product {number} of {x}");
+                assert_eq!(half_to_f64(found[64 * number + i]), wanted, "sm_{arch}: product {number} of {x}");
             }
         }
     }
@@ -147,8 +150,8 @@ fn constants_at_addresses_in_registers_are_read() {
     }
 }
 
-/// A number of half precision.
-fn single(half: u16) -> f64 {
+/// Converts a half-precision number.
+fn half_to_f64(half: u16) -> f64 {
     let (exponent, fraction) = (i32::from(half >> 10 & 31), f64::from(half & 1023));
     let size = if exponent == 0 { fraction * 2f64.powi(-24) } else { (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15) };
     if half >> 15 == 1 { -size } else { size }
@@ -168,8 +171,8 @@ fn pointers_printf_and_the_heap_work_as_on_the_device() {
     }
 }
 
-/// A launch file of the test data with a piece of its text replaced, beside its listings.
-fn changed(name: &str, from: &str, to: &str) -> (tempfile::TempDir, PathBuf) {
+/// Writes a launch file of the test data with a part of its text replaced, next to its listings.
+fn with_replaced_text(name: &str, from: &str, to: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(data(&format!("{name}.toml"))).unwrap();
     assert!(text.contains(from), "{from}");
@@ -185,13 +188,13 @@ fn changed(name: &str, from: &str, to: &str) -> (tempfile::TempDir, PathBuf) {
 #[test]
 fn failed_assertions_and_wrong_objects_are_explained() {
     let failure = |path: &Path| load(path, 80).execute(false).expect_err("it fails").to_string();
-    let (_kept, path) = changed("calls", "\"print\"", "\"refuse\"");
+    let (_kept, path) = with_replaced_text("calls", "\"print\"", "\"refuse\"");
     let message = failure(&path);
     assert!(message.contains("an assertion has failed: calls.cu:7: which != 2") && message.contains("thread 2"), "{message}");
-    let (_kept, path) = changed("textures", "[\"&of_shorts\", \"&of_pairs\"]", "[\"&of_shorts\", 99]");
+    let (_kept, path) = with_replaced_text("textures", "[\"&of_shorts\", \"&of_pairs\"]", "[\"&of_shorts\", 99]");
     let message = failure(&path);
     assert!(message.contains("no texture or surface object 99") && message.contains("1 to 10"), "{message}");
-    let (_kept, path) = changed("textures", "[\"&of_shorts\", \"&of_pairs\"]", "[\"&of_pairs\", \"&of_shorts\"]");
+    let (_kept, path) = with_replaced_text("textures", "[\"&of_shorts\", \"&of_pairs\"]", "[\"&of_pairs\", \"&of_shorts\"]");
     let message = failure(&path);
     assert!(message.contains("an access beyond a surface, at byte 16 of row 0"), "{message}");
 }
@@ -199,14 +202,14 @@ fn failed_assertions_and_wrong_objects_are_explained() {
 #[test]
 fn an_output_is_compared_with_contents_within_a_tolerance() {
     let check = |tolerance: &str| {
-        let (_kept, path) = changed("calls", "expected = { scaled = [\"i * i * (2 - i % 3 % 2)\", 0.5] }", tolerance);
+        let (_kept, path) = with_replaced_text("calls", "expected = { scaled = [\"i * i * (2 - i % 3 % 2)\", 0.5] }", tolerance);
         let done = load(&path, 70).execute(false).unwrap();
-        (done.is_as_expected(), done.outputs[1].difference.clone())
+        (done.matches_expected(), done.outputs[1].difference.clone())
     };
     let wanted = "expected = { scaled = [\"i * i * (2 - i % 3 % 2)\", 0.50001] }";
     let (fine, difference) = check(wanted);
     let difference = difference.unwrap();
-    // Element 0 is 0 in both.
+    // Element 0 is 0 in both contents.
     assert_eq!((fine, difference.elements, difference.first), (false, 63, 1));
     assert!(difference.largest < 0.08 && difference.largest > 0.07, "{}", difference.largest);
     assert!(check(&format!("{wanted}\ntolerance = {{ relative = 1e-4 }}")).0);

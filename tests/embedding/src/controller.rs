@@ -1,15 +1,15 @@
-//! A controller of the calling program: a limit of CTAs per SM that falls while the SM mostly waits for memory.
+//! A controller of the embedding program: the CTA limit of an SM decreases while the SM mostly waits for memory.
 
 use warpshard::base::SmId;
 use warpshard::control::{Controller, Decision, DecisionSet, Knob, KnobSet, Observation, Trigger};
 
-/// The limit of each SM.
+/// Controller with one CTA limit per SM.
 #[derive(Default, warpshard_state::State)]
-pub(crate) struct Shed {
+pub(crate) struct MemoryWaitLimiter {
     limits: Vec<u32>,
 }
 
-impl Controller for Shed {
+impl Controller for MemoryWaitLimiter {
     fn name(&self) -> &str {
         "shed"
     }

@@ -1,5 +1,5 @@
-//! Runs a machine with policies, a controller and a workload of its own: whole, on several threads, and through checkpoints, and ends with an
-//! error where two of these differ.
+//! Runs a machine with the program's own policies, controller and workload: without interruption, on several threads, and through
+//! checkpoints. The program fails if two of the results differ.
 
 mod controller;
 mod policies;
@@ -12,8 +12,8 @@ use warpshard::chip::{Checkpoints, RunOptions, simulate};
 use warpshard::config::{Machine, Override};
 use warpshard::report::{RunFacts, json};
 
-/// What the machine chooses from this program.
-const OWN: [(&str, &str); 9] = [
+/// Machine keys that select this program's policies.
+const OWN_POLICY_KEYS: [(&str, &str); 9] = [
     ("gpu.sm.order", "own"),
     ("gpu.sm.l1.cache.replacement", "own"),
     ("gpu.sm.l1.prefetch", "own"),
@@ -25,18 +25,18 @@ const OWN: [(&str, &str); 9] = [
     ("noc.arbiter", "own"),
 ];
 
-/// The statistics of a run, as the text of `stats.json`, and the number of CTAs that the workload says it handed out.
+/// Returns the statistics of a run, as the text of `stats.json`, and the number of CTAs that the workload reports as handed out.
 fn run(machine: &Machine, threads: usize, checkpoints: Checkpoints) -> Result<(String, u64), String> {
     let workload = workload::walk();
-    let options = RunOptions { threads, controllers: vec![Box::new(controller::Shed::default())], checkpoints, ..RunOptions::default() };
+    let options = RunOptions { threads, controllers: vec![Box::new(controller::MemoryWaitLimiter::default())], checkpoints, ..RunOptions::default() };
     let outcome = simulate(machine, &workload, options).map_err(|error| error.to_string())?.outcome;
     let handed_out = workload.kernels[0].source.notes().iter().map(|(_, count)| count).sum();
     Ok((json::stats(&RunFacts::of(machine, &workload.name, 1), &outcome), handed_out))
 }
 
 fn check() -> Result<(), String> {
-    let overrides = OWN.map(|(key, value)| Override::new(key, value));
-    let catalogue = warpshard::catalogue().with_own(policies::own());
+    let overrides = OWN_POLICY_KEYS.map(|(key, value)| Override::new(key, value));
+    let catalogue = warpshard::catalogue().with_policies(policies::own());
     let machine = catalogue.machine("tiny", &overrides).map_err(|error| error.to_string())?.machine;
     let whole = run(&machine, 1, Checkpoints::default())?;
     if run(&machine, 3, Checkpoints::default())? != whole {
@@ -44,11 +44,11 @@ fn check() -> Result<(), String> {
     }
     let kept = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&kept);
-    let keep = move |at, state| {
+    let store = move |at, state| {
         to.lock().expect("nothing panics").push((at, state));
         Ok(())
     };
-    run(&machine, 1, Checkpoints { every: Some(4000), keep: Some(Box::new(keep)), resume: None })?;
+    run(&machine, 1, Checkpoints { every: Some(4000), store: Some(Box::new(store)), resume: None })?;
     let kept = std::mem::take(&mut *kept.lock().expect("nothing panics"));
     if kept.is_empty() {
         return Err("the run ends before its first checkpoint".to_owned());

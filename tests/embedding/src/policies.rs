@@ -1,21 +1,21 @@
-//! A policy for each seam of the models, as small as it can be and with state of its own.
+//! A minimal policy with private state for each extension point of the models.
 
 use warpshard::base::{Addr, Cycle, PortId, SmId};
 use warpshard::seam::{
-    Access, AddressHash, Arbiter, Asking, Became, CacheSite, Column, CtaOrder, CtaRoom, DramOrder, DramSite, Due, End, Found, Grid,
-    GridSite, Keep, Link, Own, PagePolicy, Place, Prefetcher, Read, Refresh, Replacement, Rng, SwitchSite, Topology, Waiting, WarpOrder,
-    WarpSite, Warps, Wiring, WiringError,
+    Access, AddressHash, Arbiter, ArbiterRequest, CacheSite, Column, CtaCandidate, CtaOrder, DramOrder, DramSite, DueRefreshes, GridSite,
+    LinePosition, MeshSize, PagePolicy, PrefetchOutcome, Prefetcher, QueuedRequest, Read, ReadOutcome, Refresh, Replacement, Rng,
+    RouterLink, RouterPort, RowAction, SwitchSite, Topology, UserPolicies, WarpOrder, WarpSite, Warps, Wiring, WiringError,
 };
 
-/// Replacement: the line used last makes room, and once in a while any other.
+/// Replacement policy: the most recently used line is the victim, and occasionally another line.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct MostRecent {
     ways: u32,
-    /// By line: when it was used last, as a number of uses.
+    /// Number of the last use of each line.
     used: Vec<u64>,
     uses: u64,
     rng: Rng,
-    /// A draw per set, which moves when a line comes: asking for a victim changes nothing.
+    /// A random number per set, redrawn on each fill, because `victim` must not change the state.
     drawn: Vec<u64>,
 }
 
@@ -25,7 +25,7 @@ impl MostRecent {
         Self { ways: site.ways, used: vec![0; lines], uses: 0, rng: site.rng.clone(), drawn: vec![0; sets] }
     }
 
-    fn touch(&mut self, at: Place) {
+    fn touch(&mut self, at: LinePosition) {
         self.uses += 1;
         self.used[(at.set * self.ways + at.way) as usize] = self.uses;
     }
@@ -43,16 +43,16 @@ impl Replacement for MostRecent {
         ways.max_by_key(|way| self.used[(access.set * self.ways + way) as usize])
     }
 
-    fn hit(&mut self, at: Place, _: &Access, _: bool) {
+    fn hit(&mut self, at: LinePosition, _: &Access, _: bool) {
         self.touch(at);
     }
 
-    fn fill(&mut self, at: Place, _: &Access) {
+    fn fill(&mut self, at: LinePosition, _: &Access) {
         self.touch(at);
         self.drawn[at.set as usize] = self.rng.next_u64();
     }
 
-    fn evict(&mut self, at: Place) {
+    fn evict(&mut self, at: LinePosition) {
         self.used[(at.set * self.ways + at.way) as usize] = 0;
     }
 
@@ -61,7 +61,7 @@ impl Replacement for MostRecent {
     }
 }
 
-/// Prefetching: the sectors behind one that is missing, more of them while that was of use.
+/// Prefetcher of the sectors after a missing one; the degree grows while the prefetches are useful.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct Following {
     most: u64,
@@ -74,21 +74,21 @@ impl Prefetcher for Following {
     }
 
     fn read(&mut self, read: &Read, wanted: &mut Vec<Addr>) {
-        if read.found == Found::Missing {
+        if read.found == ReadOutcome::Missing {
             wanted.extend((1..=self.degree).map(|sector| Addr(read.addr.0 + sector * 32)));
         }
     }
 
-    fn became(&mut self, _: Addr, became: Became) {
-        match became {
-            Became::Useful | Became::Late => self.degree = (self.degree + 1).min(self.most),
-            Became::Lost => self.degree = 1,
-            Became::Sent | Became::Present | Became::Dropped => {}
+    fn outcome(&mut self, _: Addr, outcome: PrefetchOutcome) {
+        match outcome {
+            PrefetchOutcome::Useful | PrefetchOutcome::Late => self.degree = (self.degree + 1).min(self.most),
+            PrefetchOutcome::Lost => self.degree = 1,
+            PrefetchOutcome::Sent | PrefetchOutcome::Present | PrefetchOutcome::Dropped => {}
         }
     }
 }
 
-/// DRAM: the requesters in turn; of one requester the oldest request that may go.
+/// DRAM order that serves requesters in turn; each requester's oldest issuable request comes first.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct InTurn {
     last: PortId,
@@ -99,18 +99,19 @@ impl DramOrder for InTurn {
         "in-turn"
     }
 
-    fn choose(&self, _: Cycle, queue: &[Waiting]) -> Option<usize> {
+    fn choose(&self, _: Cycle, queue: &[QueuedRequest]) -> Option<usize> {
         let turn = |port: PortId| port.0.wrapping_sub(self.last.0).wrapping_sub(1);
-        let may_go = queue.iter().enumerate().filter(|(_, request)| request.may_go);
-        may_go.min_by_key(|(_, request)| (turn(request.port), request.number)).map(|(at, _)| at)
+        let can_issue = queue.iter().enumerate().filter(|(_, request)| request.can_issue);
+        can_issue.min_by_key(|(_, request)| (turn(request.port), request.number)).map(|(at, _)| at)
     }
 
-    fn served(&mut self, _: Cycle, request: &Waiting, _: &[Waiting]) {
+    fn served(&mut self, _: Cycle, request: &QueuedRequest, _: &[QueuedRequest]) {
         self.last = request.port;
     }
 }
 
-/// Pages: four column commands, or a while without one, close a row (after Kaseridis, Stuecheli and John, "Minimalist Open-page", MICRO 2011).
+/// Page policy that closes a row after four column commands or after a while without one (after Kaseridis, Stuecheli and John, "Minimalist
+/// Open-page", MICRO 2011).
 #[derive(Clone, Debug, warpshard_state::State)]
 struct FewHits {
     opened: u64,
@@ -125,54 +126,55 @@ impl PagePolicy for FewHits {
         self.opened += 1;
     }
 
-    fn column(&mut self, command: &Column) -> Keep {
+    fn column(&mut self, command: &Column) -> RowAction {
         match (command.columns, self.opened % 8) {
-            (4.., _) => Keep::Close,
-            (_, 0) => Keep::Open,
-            _ => Keep::For(50),
+            (4.., _) => RowAction::Close,
+            (_, 0) => RowAction::Open,
+            _ => RowAction::For(50),
         }
     }
 }
 
-/// Refreshes: three of them at once.
+/// Refresh policy that issues three refreshes together.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Threes {
+struct RefreshInThrees {
     left: u32,
 }
 
-impl Refresh for Threes {
+impl Refresh for RefreshInThrees {
     fn name(&self) -> &str {
         "threes"
     }
 
-    fn starts(&self, due: &Due) -> bool {
+    fn starts(&self, due: &DueRefreshes) -> bool {
         due.owed > self.left
     }
 
-    fn refreshed(&mut self, due: &Due) {
+    fn refreshed(&mut self, due: &DueRefreshes) {
         self.left = if due.owed == 0 { 2 } else { 0 };
     }
 }
 
-/// A topology: one line of routers through all places, row by row.
+/// Topology of one line of routers through all positions of the mesh, row by row.
 #[derive(Debug)]
 struct OneLine;
 
 impl Topology for OneLine {
-    fn wiring(&self, Grid { columns, rows }: Grid) -> Result<Wiring, WiringError> {
+    fn wiring(&self, MeshSize { columns, rows }: MeshSize) -> Result<Wiring, WiringError> {
         let routers = columns * rows;
-        let seats = (0..routers).map(|router| End { router, port: 2 }).collect();
-        let links: Vec<Link> = (1..routers).map(|router| (End { router: router - 1, port: 0 }, End { router, port: 1 })).collect();
+        let terminal_ports = (0..routers).map(|router| RouterPort { router, port: 2 }).collect();
+        let links: Vec<RouterLink> =
+            (1..routers).map(|router| (RouterPort { router: router - 1, port: 0 }, RouterPort { router, port: 1 })).collect();
         let route = |router: u16, terminal: u16| match router.cmp(&terminal) {
             std::cmp::Ordering::Less => 0,
             std::cmp::Ordering::Greater => 1,
             std::cmp::Ordering::Equal => 2,
         };
-        Wiring::new(format!("line{routers}"), (routers, 3), seats, &links, route)
+        Wiring::new(format!("line{routers}"), (routers, 3), terminal_ports, &links, route)
     }
 }
 
-/// An arbiter: the requester that the output served least.
+/// Arbiter that grants the least-served requester of an output.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct LeastServed {
     inputs: usize,
@@ -184,7 +186,7 @@ impl Arbiter for LeastServed {
         "least-served"
     }
 
-    fn grant(&mut self, output: usize, asking: &[Asking]) -> usize {
+    fn grant(&mut self, output: usize, asking: &[ArbiterRequest]) -> usize {
         let served = &mut self.served[output * self.inputs..];
         let least = (0..asking.len()).min_by_key(|place| served[usize::from(asking[*place].input)]).unwrap_or_default();
         served[usize::from(asking[least].input)] += 1;
@@ -192,7 +194,7 @@ impl Arbiter for LeastServed {
     }
 }
 
-/// Warps: the slot that this scheduler has issued from least often, of equal ones the oldest warp.
+/// Warp order that picks the slot with the fewest issues from this scheduler; ties go to the oldest warp.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct Fewest {
     issues: Vec<u32>,
@@ -211,36 +213,36 @@ impl WarpOrder for Fewest {
     }
 }
 
-/// CTAs: the SM that got its last one longest ago.
+/// CTA order that picks the SM whose last CTA is the longest ago.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct LongestAgo {
-    /// The SMs, the one served longest ago first.
+struct LeastRecentlyBound {
+    /// SMs in the order of their last CTA, the longest ago first.
     order: Vec<SmId>,
 }
 
-impl CtaOrder for LongestAgo {
+impl CtaOrder for LeastRecentlyBound {
     fn name(&self) -> &str {
         "longest-ago"
     }
 
-    fn choose(&self, _: Cycle, rooms: &[CtaRoom]) -> Option<usize> {
-        // One SM keeps a place free.
-        let place = |room: &CtaRoom| self.order.iter().position(|sm| *sm == room.sm);
-        let open = rooms.iter().enumerate().filter(|(_, room)| room.sm.0 != 0 || room.bound == 0);
+    fn choose(&self, _: Cycle, candidates: &[CtaCandidate]) -> Option<usize> {
+        // SM 0 is not chosen while a CTA is bound to it ahead of time.
+        let place = |room: &CtaCandidate| self.order.iter().position(|sm| *sm == room.sm);
+        let open = candidates.iter().enumerate().filter(|(_, room)| room.sm.0 != 0 || room.bound == 0);
         open.min_by_key(|(_, room)| place(room)).map(|(at, _)| at)
     }
 
-    fn bound(&mut self, _: Cycle, room: &CtaRoom) {
+    fn bound(&mut self, _: Cycle, room: &CtaCandidate) {
         self.order.retain(|sm| *sm != room.sm);
         self.order.push(room.sm);
     }
 }
 
-/// Addresses: the bits above turn the slices.
+/// Address hash that rotates the slices by the address bits above them.
 #[derive(Debug)]
-struct Turned;
+struct RotatedSlices;
 
-impl AddressHash for Turned {
+impl AddressHash for RotatedSlices {
     fn name(&self) -> &str {
         "turned"
     }
@@ -250,17 +252,17 @@ impl AddressHash for Turned {
     }
 }
 
-/// All of them.
-pub(crate) fn own() -> Own {
-    Own::default()
+/// Returns all policies of this program.
+pub(crate) fn own() -> UserPolicies {
+    UserPolicies::default()
         .with_replacement(MostRecent::new)
         .with_prefetcher(|site: &CacheSite| Following { most: site.degree.into(), degree: 1 })
         .with_dram_order(|_: &DramSite| InTurn { last: PortId(0) })
         .with_page_policy(|_: &DramSite| FewHits { opened: 0 })
-        .with_refresh(|_: &DramSite| Threes { left: 2 })
+        .with_refresh(|_: &DramSite| RefreshInThrees { left: 2 })
         .with_topology(OneLine)
-        .with_cta_order(|site: &GridSite| LongestAgo { order: (0..site.sms as u16).map(SmId).collect() })
-        .with_address_hash(Turned)
+        .with_cta_order(|site: &GridSite| LeastRecentlyBound { order: (0..site.sms as u16).map(SmId).collect() })
+        .with_address_hash(RotatedSlices)
         .with_arbiter(|site: &SwitchSite| LeastServed { inputs: site.inputs, served: vec![0; site.inputs * site.outputs] })
         .with_warp_order(|_: &WarpSite| Fewest { issues: vec![0; 64] })
 }

@@ -1,4 +1,4 @@
-//! A workload of the calling program: warps that walk over lines in an order without strides, again and again.
+//! A workload of the embedding program: warps that repeatedly walk over lines in an order without strides.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,20 +14,20 @@ const WARPS: u64 = 2;
 const LINES: u64 = 48;
 const ROUNDS: u64 = 2;
 
-/// The walk, and how many CTAs it has handed out, which a checkpoint keeps.
+/// Source of the walk's CTAs; a checkpoint keeps the number of CTAs handed out.
 #[derive(Debug, Default)]
 struct Walk {
     handed_out: Mutex<u64>,
 }
 
 impl Walk {
-    /// Reads or changes the count.
+    /// Reads or changes the number of CTAs handed out.
     fn count<T>(&self, of: impl FnOnce(&mut u64) -> T) -> T {
         of(&mut self.handed_out.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// An instruction that reads register 1 into register 1, as a walk over pointers does.
+/// Returns an instruction; a load reads and writes register 1, as in a walk over pointers.
 fn instruction(class: OpClass, mem: Option<MemInst>) -> StaticInst {
     let dst = if mem.is_some() { 1 } else { NO_REGISTER };
     let src = [dst, NO_REGISTER, NO_REGISTER, NO_REGISTER];
@@ -67,7 +67,7 @@ impl CtaSource for Walk {
     }
 }
 
-/// The workload, from its beginning.
+/// Returns the workload with no CTA handed out.
 pub(crate) fn walk() -> Arc<Workload> {
     let info = KernelInfo {
         name: "walk".to_owned(),

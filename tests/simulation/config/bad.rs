@@ -1,10 +1,10 @@
-//! Messages for texts that are not a valid machine, each in full, as the user sees it.
+//! Complete messages for texts that are not a valid machine, as the user sees them.
 
 use insta::assert_snapshot;
 
 use warpshard::config::{Machine, Override};
 
-/// The errors of loading `text` as `mine.toml` with settings of the command line.
+/// Returns the errors of loading `text` as `mine.toml` with command-line overrides.
 pub(super) fn errors(text: &str, settings: &[&str]) -> String {
     let settings: Vec<Override> = settings.iter().map(|setting| setting.parse().unwrap()).collect();
     match Machine::from_text_among(warpshard::catalogue().files(), "mine.toml", text, &settings) {
@@ -70,7 +70,7 @@ core = 1132
        | core = 1132
        |        ^^^^
        = help: write "1132 MHz"
-       = help: `core`: SMs and the grid scheduler.
+       = help: `core`: Clock of the SMs and the grid scheduler.
     "#);
 }
 
@@ -102,7 +102,7 @@ rop_latency = "160 ns"
        | rop_latency = "160 ns"
        |               ^^^^^^^^
        = help: spans are given in cycles of the clock that the key names, not in seconds
-       = help: `rop_latency`: The pipe before the slice's tags, where the reference has its raster pipe.
+       = help: `rop_latency`: Latency of the pipe before the slice's tags: the ROP pipe of the reference.
     "#);
 }
 
@@ -118,7 +118,7 @@ write_ratio = 25
        | write_ratio = 25
        |               ^^
        = help: write "25 %"
-       = help: `write_ratio`: Lines that may be dirty or partially written before writes evict rather than allocate.
+       = help: `write_ratio`: Share of lines that may be dirty or partially written before writes evict instead of allocating.
     "#);
 }
 
@@ -134,7 +134,7 @@ order = "gtoo"
        | order = "gtoo"
        |         ^^^^^^
        = help: did you mean "gto"?
-       = help: `order`: The order in which a scheduler considers its warps.
+       = help: `order`: Scheduling order of warps.
     "#);
 }
 
@@ -150,7 +150,7 @@ sms = "56"
        | sms = "56"
        |       ^^^^
        = help: write 56 without quotes
-       = help: `sms`: SMs of the chip.
+       = help: `sms`: Number of SMs.
     "#);
 }
 
@@ -185,7 +185,7 @@ latency = 0
 }
 
 #[test]
-fn a_queue_without_places_is_refused() {
+fn a_queue_without_slots_is_refused() {
     let text = r#"extends = "v100"
 [noc]
 input_queue = 0
@@ -195,7 +195,7 @@ input_queue = 0
       --> mine.toml:3:15
        | input_queue = 0
        |               ^
-       = help: `input_queue`: Packets that wait at an input of a subnet.
+       = help: `input_queue`: Capacity of an input queue of a subnet, in packets.
     "#);
 }
 
@@ -210,7 +210,7 @@ sms = -1
       --> mine.toml:3:7
        | sms = -1
        |       ^^
-       = help: `sms`: SMs of the chip.
+       = help: `sms`: Number of SMs.
     "#);
 }
 
@@ -226,7 +226,7 @@ dual_issue_distinct = "true"
        | dual_issue_distinct = "true"
        |                       ^^^^^^
        = help: write true without quotes
-       = help: `dual_issue_distinct`: Whether two instructions issued in one cycle must go to different kinds of unit.
+       = help: `dual_issue_distinct`: True if two instructions issued in one cycle must use different kinds of units.
     "#);
 }
 
@@ -242,7 +242,7 @@ shared_options = ["0 B", 8]
        | shared_options = ["0 B", 8]
        |                  ^^^^^^^^^^
        = help: write "8 B" or "8 KiB"
-       = help: `shared_options`: Shared memory sizes to choose from, ascending.
+       = help: `shared_options`: Possible sizes of shared memory, ascending.
     "#);
 }
 
@@ -272,7 +272,7 @@ layout = "RRRRXBBBCSS"
        | layout = "RRRRXBBBCSS"
        |          ^^^^^^^^^^^^^
        = help: bit 6 is `X`
-       = help: `layout`: The bits of an address without its partition bits: row, bank, column and byte of a burst; the lowest bank bits also select the slice.
+       = help: `layout`: Bits of an address without its partition bits: row, bank, column and byte of a burst; the lowest bank bits also select the slice.
     "#);
 }
 
@@ -361,7 +361,7 @@ dram = "0 MHz"
       --> mine.toml:3:8
        | dram = "0 MHz"
        |        ^^^^^^^
-       = help: `dram`: DRAM command clock.
+       = help: `dram`: Clock of DRAM commands.
     "#);
 }
 
@@ -440,7 +440,7 @@ shared_options = ["0 B", "96 KiB", "64 KiB"]
       --> mine.toml:3:18
        | shared_options = ["0 B", "96 KiB", "64 KiB"]
        |                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^
-       = help: a kernel gets the first that is enough for it
+       = help: a kernel gets the first size that suffices
     "#);
 }
 
@@ -455,7 +455,7 @@ shared_options = ["0 B", "64 KiB"]
       --> mine.toml:3:18
        | shared_options = ["0 B", "64 KiB"]
        |                  ^^^^^^^^^^^^^^^^^
-       = help: else no choice fits CTAs that fill the shared memory
+       = help: otherwise no size holds CTAs that fill the shared memory
        = note: `gpu.sm.shared_bytes` = "96 KiB" comes from v100 (built in):35
     "#);
 }
@@ -532,7 +532,7 @@ fn an_override_with_a_wrong_value_shows_the_command_line() {
       --> the command line
        | --set gpu.sm.order=random
        |                    ^^^^^^
-       = help: `order`: The order in which a scheduler considers its warps.
+       = help: `order`: Scheduling order of warps.
     "#);
 }
 
@@ -570,19 +570,19 @@ nocc = "1 MHz"
       --> mine.toml:5:8
        | core = "fast"
        |        ^^^^^^
-       = help: `core`: SMs and the grid scheduler.
+       = help: `core`: Clock of the SMs and the grid scheduler.
 
     error: `gpu.sms` is 0, expected a whole number from 1 to 4096
       --> mine.toml:3:7
        | sms = 0
        |       ^
-       = help: `sms`: SMs of the chip.
+       = help: `sms`: Number of SMs.
 
     error: `noc.arbiter` is fair, expected one of "round-robin", "islip", "age", "own"
       --> the command line
        | --set noc.arbiter=fair
        |                   ^^^^
-       = help: `arbiter`: How outputs of a `fifo` crossbar choose among inputs.
+       = help: `arbiter`: Arbitration policy of the outputs of a `fifo` crossbar.
     "#);
 }
 
@@ -595,7 +595,7 @@ adaptive = true
     assert_snapshot!(errors(text, &[]), @r#"
     error: missing keys in [gpu.sm.l1.unified]: total_bytes, shared_options
       --> mine.toml
-       = help: extends = "v100" takes what is not given from another machine
+       = help: extends = "v100" takes missing values from another machine
     "#);
 }
 
@@ -609,17 +609,17 @@ total_bytes = "64 KiB"
     assert_snapshot!(errors(text, &[]), @r#"
     error: missing key `gpu.sm.l1.unified.shared_options`
       --> mine.toml
-       = help: `shared_options`: Shared memory sizes to choose from, ascending. It takes a list of sizes up to 16 MiB, such as ["0 B", "64 KiB"]
-       = help: extends = "v100" takes what is not given from another machine
+       = help: `shared_options`: Possible sizes of shared memory, ascending. It takes a list of sizes up to 16 MiB, such as ["0 B", "64 KiB"]
+       = help: extends = "v100" takes missing values from another machine
     "#);
 }
 
 #[test]
-fn a_base_that_is_no_text_is_refused() {
+fn a_base_that_is_not_a_string_is_refused() {
     let text = r#"extends = 100
 "#;
     assert_snapshot!(errors(text, &[]), @r#"
-    error: `extends` is 100, expected a text in quotes
+    error: `extends` is 100, expected a string in quotes
       --> mine.toml:1:11
        | extends = 100
        |           ^^^
@@ -643,7 +643,7 @@ registers = 65000
 }
 
 #[test]
-fn what_shared_memory_leaves_is_a_whole_number_of_ways() {
+fn the_l1_beside_shared_memory_has_a_whole_number_of_ways() {
     let text = r#"extends = "v100"
 [gpu.sm.l1.unified]
 total_bytes = "100000 B"
@@ -659,7 +659,7 @@ total_bytes = "100000 B"
 }
 
 #[test]
-fn a_write_ratio_that_would_lock_a_set_is_refused() {
+fn a_write_ratio_that_would_deadlock_a_set_is_refused() {
     assert_snapshot!(errors("extends = \"tiny\"", &["gpu.sm.l1.write_ratio=100 %"]), @"
     error: `gpu.sm.l1.write_ratio` is 100 % of a cache of 4 sets, expected at most 25 %
       --> the command line

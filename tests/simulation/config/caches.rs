@@ -1,4 +1,4 @@
-//! Write policies of caches that do not go together with the rest of the machine.
+//! Cache write policies that are incompatible with the rest of the machine.
 
 use super::bad::errors;
 
@@ -10,7 +10,7 @@ fn write_allocate_in_an_l1_is_refused_with_the_nearest_choice() {
 }
 
 #[test]
-fn a_miss_queue_holds_all_that_a_miss_may_send() {
+fn a_miss_queue_holds_all_requests_of_a_miss() {
     let said = errors("extends = \"m2090\"\n", &["mem.llc.miss_queue=2"]);
     assert!(said.contains("`mem.llc.miss_queue` is 2, expected at least 3"), "{said}");
     let said = errors("extends = \"v100\"\n", &["mem.llc.miss_queue=1"]);

@@ -1,4 +1,4 @@
-//! What is said of throttling by lost locality that cannot be.
+//! Messages for invalid settings of CCWS.
 
 use insta::assert_snapshot;
 
@@ -22,7 +22,7 @@ victim_tags = 24
 }
 
 #[test]
-fn ccws_needs_an_l1_to_watch() {
+fn ccws_needs_an_l1() {
     let text = r#"extends = "v100"
 [gpu.sm.ccws]
 enabled = true
@@ -34,7 +34,7 @@ present = false
       --> mine.toml:3:11
        | enabled = true
        |           ^^^^
-       = help: CCWS watches the lines of the L1: set `gpu.sm.l1.cache.present` to true or leave CCWS out
+       = help: CCWS monitors the lines of the L1: set `gpu.sm.l1.cache.present` to true or disable CCWS
        = note: `gpu.sm.l1.cache.present` = false comes from mine.toml:5
     "#);
 }

@@ -1,4 +1,4 @@
-//! The choice of a DRAM controller: what it reads, and what is said of keys that mean nothing to it.
+//! Choice of the DRAM controller: the keys that it reads, and the messages for other keys.
 
 use insta::assert_snapshot;
 
@@ -18,7 +18,7 @@ fn refused(name: &str, settings: &[&str]) -> String {
 const STANDARD: &str = "mem.dram.controller=standard";
 
 #[test]
-fn built_in_machines_but_h100_have_gpgpusims_channel() {
+fn built_in_machines_except_h100_use_gpgpusims_channel() {
     for builtin in builtin_machines(warpshard::catalogue().files()) {
         assert_eq!(load(builtin.name, &[]).unwrap().mem.dram.control.is_some(), builtin.name == "h100", "{}", builtin.name);
     }
@@ -52,7 +52,7 @@ fn a_resolved_machine_with_a_device_loads_back_to_an_equal_one() {
 }
 
 #[test]
-fn every_device_of_the_test_stand_can_be_chosen() {
+fn every_device_of_the_dram_rig_can_be_selected() {
     for device in STANDARDS {
         let clock = format!("clocks.dram={}", device.grade());
         let named = format!("mem.dram.standard={}", device.name);
@@ -64,7 +64,7 @@ fn every_device_of_the_test_stand_can_be_chosen() {
 }
 
 #[test]
-fn a_base_need_not_take_back_what_another_choice_makes_meaningless() {
+fn base_keys_that_the_chosen_controller_does_not_read_need_no_reset() {
     let text = "extends = \"v100\"\n[mem.dram]\ncontroller = \"standard\"\nstandard = \"gddr6-14g\"\n";
     let machine =
         Machine::from_text_among(warpshard::catalogue().files(), "mine.toml", text, &[]).unwrap_or_else(|error| panic!("{error}")).machine;
@@ -74,15 +74,15 @@ fn a_base_need_not_take_back_what_another_choice_makes_meaningless() {
 #[test]
 fn a_key_of_the_other_controller_is_refused() {
     assert_snapshot!(refused("v100", &["mem.dram.row_hit_cap=4"]), @r#"
-    error: `mem.dram.row_hit_cap` means nothing to this machine
+    error: `mem.dram.row_hit_cap` is not read for this machine
       --> the command line
        | --set mem.dram.row_hit_cap=4
        |                            ^
-       = help: GPGPU-Sim's channel has no such setting; `mem.dram.controller = "standard"` chooses the controller that has
+       = help: GPGPU-Sim's channel has no such setting; `mem.dram.controller = "standard"` selects a controller with this setting
        = note: `mem.dram.controller` = "gpgpusim" comes from v100 (built in):166
     "#);
     assert_snapshot!(refused("v100", &[STANDARD, "mem.dram.queue=32"]), @r#"
-    error: `mem.dram.queue` means nothing to this machine
+    error: `mem.dram.queue` is not read for this machine
       --> the command line
        | --set mem.dram.queue=32
        |                      ^^
@@ -90,20 +90,20 @@ fn a_key_of_the_other_controller_is_refused() {
        = note: `mem.dram.controller` = "standard" comes from the command line
     "#);
     assert_snapshot!(refused("v100", &[STANDARD, "mem.dram.timing.tCL=14"]), @r#"
-    error: `mem.dram.timing.tCL` means nothing to this machine
+    error: `mem.dram.timing.tCL` is not read for this machine
       --> the command line
        | --set mem.dram.timing.tCL=14
        |                           ^^
-       = help: the device that `mem.dram.standard` names has its own; `mem.dram.standard = "machine"` takes the machine's widths and timing
+       = help: the device named in `mem.dram.standard` has its own value; `mem.dram.standard = "machine"` uses the machine's widths and timing
        = note: `mem.dram.standard` = "hbm2-2000" comes from v100 (built in):167
        = note: `mem.dram.controller` = "standard" comes from the command line
     "#);
     assert_snapshot!(refused("v100", &["mem.dram.standard=gddr6-14g"]), @r#"
-    error: `mem.dram.standard` means nothing to this machine
+    error: `mem.dram.standard` is not read for this machine
       --> the command line
        | --set mem.dram.standard=gddr6-14g
        |                         ^^^^^^^^^
-       = help: GPGPU-Sim's channel drives the machine's own widths and timing; `mem.dram.controller = "standard"` chooses the controller that drives a device
+       = help: GPGPU-Sim's channel uses the machine's own widths and timing; `mem.dram.controller = "standard"` selects the controller that drives a named device
        = note: `mem.dram.controller` = "gpgpusim" comes from v100 (built in):166
     "#);
 }
@@ -115,16 +115,16 @@ fn a_clock_above_the_devices_is_refused() {
       --> the command line
        | --set mem.dram.standard=gddr6-14g
        |                         ^^^^^^^^^
-       = help: clocks.dram = "1754 MHz" runs the device at its speed grade; where the machine counts another clock (data rather than commands), that is the one to set
+       = help: clocks.dram = "1754 MHz" runs the device at its speed grade; if the machine's clock counts data instead of commands, set the command clock
        = note: `clocks.dram` = "3500.500 MHz" comes from rtx2060 (built in):11
     "#);
     assert!(load("rtx2060", &[STANDARD, "mem.dram.standard=gddr6-14g", "clocks.dram=1750 MHz"]).is_ok());
 }
 
 #[test]
-fn the_machines_own_table_says_how_it_is_refreshed_or_is_not() {
+fn the_machines_own_timing_table_needs_refresh_values() {
     assert_snapshot!(refused("k20x", &[STANDARD]), @r#"
-    error: `mem.dram.refresh` is true, but the machine's own timing table says neither how often banks are refreshed nor how long it takes
+    error: `mem.dram.refresh` is true, but the machine's own timing table has neither a refresh interval nor a refresh duration
        = help: give mem.dram.timing.tREFI and mem.dram.timing.tRFC in cycles, or mem.dram.refresh = false, or name a device with mem.dram.standard
        = note: `mem.dram.timing.tREFI` = 0 is the default
        = note: `mem.dram.timing.tRFC` = 0 is the default
@@ -134,11 +134,11 @@ fn the_machines_own_table_says_how_it_is_refreshed_or_is_not() {
 }
 
 #[test]
-fn marks_and_mappings_that_are_none_are_refused() {
+fn invalid_marks_and_mappings_are_refused() {
     let marks = refused("v100", &[STANDARD, "mem.dram.drain_low=80 %"]);
     assert!(marks.starts_with("error: `mem.dram.drain_low` is 80 %, expected less than `mem.dram.drain_high`, 80 %"), "{marks}");
     let full = refused("v100", &[STANDARD, "mem.dram.drain_high=100 %"]);
     assert!(full.starts_with("error: `mem.dram.drain_high` is 100 %, expected less"), "{full}");
     let cut = refused("v100", &[STANDARD, "mem.dram.mapping=RoBaCo9"]);
-    assert!(cut.starts_with("error: `mem.dram.mapping` is \"RoBaCo9\": the address field `co` has 5 bits, and its parts 9"), "{cut}");
+    assert!(cut.starts_with("error: `mem.dram.mapping` is \"RoBaCo9\": the address field `co` has 5 bits, but its parts have 9"), "{cut}");
 }

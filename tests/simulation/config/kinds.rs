@@ -1,4 +1,4 @@
-//! GPUs of several kinds in one machine: where the values of a kind come from, and what is refused.
+//! GPUs of several kinds in one machine: origins of a kind's values, and refused settings.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn load(more: &str, settings: &[&str]) -> Result<Machine, String> {
 }
 
 #[test]
-fn a_kind_has_the_values_of_the_machine_around_it_or_of_the_one_that_it_extends() {
+fn a_kind_inherits_from_its_machine_or_from_the_one_it_extends() {
     let kinds = "[system.kinds.small]\ngpus = [3, 1]\ngpu.sms = 8\nclocks.core = \"566 MHz\"\n\
                  [system.kinds.pascal]\nextends = \"p100\"\ngpus = [2]\nclocks = { core = \"1300 MHz\", noc = \"1300 MHz\", llc = \"1300 MHz\" }\n";
     let machine = load(kinds, &["mem.llc.ways=8", "system.kinds.small.mem.map.partitions=8"]).unwrap();
@@ -46,7 +46,7 @@ fn a_machine_of_several_kinds_is_written_with_origins_and_read_back() {
 }
 
 #[test]
-fn a_kind_extends_a_file_that_lies_beside_its_own() {
+fn a_kind_extends_a_file_in_the_same_folder() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("little.toml"), "extends = \"v100\"\ngpu.sms = 3\n").unwrap();
     let path = folder.path().join("mixed.toml");
@@ -55,20 +55,20 @@ fn a_kind_extends_a_file_that_lies_beside_its_own() {
 }
 
 #[test]
-fn what_a_kind_cannot_be_is_refused_with_its_place() {
+fn invalid_kinds_are_refused_with_their_location() {
     let cases = [
         ("gpu.sms = 8", "missing key `system.kinds.x.gpus`"),
         ("gpus = 1", "`system.kinds.x.gpus` is 1, expected a list of numbers, such as [2, 3]"),
-        ("gpus = [0, 1]", "`system.kinds.x.gpus` has GPU 0"),
-        ("gpus = [4]", "has GPU 4, but the system has 4 GPUs, counted from 0"),
-        ("gpus = [1, 1]", "has GPU 1, which `system.kinds.x` has already"),
+        ("gpus = [0, 1]", "`system.kinds.x.gpus` contains GPU 0"),
+        ("gpus = [4]", "contains GPU 4, but the system has 4 GPUs, counted from 0"),
+        ("gpus = [1, 1]", "contains GPU 1, which already belongs to `system.kinds.x`"),
         ("gpus = [1]\ngpu.smss = 8", "unknown key `gpu.smss`"),
         ("gpus = [1]\nsystem.gpus = 8", "unknown table [system.kinds.x.system]"),
         ("gpus = [1]\ncpu.count = 8", "unknown table [system.kinds.x.cpu]"),
         ("gpus = [1]\ngpu = 8", "`gpu` is a table of keys, not a value"),
         ("gpus = [1]\ngpu.sms = \"many\"", "`gpu.sms` is \"many\", expected a whole number from 1 to 4096"),
         ("gpus = [1]\nextends = \"v1000\"", "unknown machine \"v1000\""),
-        ("gpus = [1]\nextends = \"fermi32\"", "packets between GPUs are of one form"),
+        ("gpus = [1]\nextends = \"fermi32\"", "packets between GPUs have one format"),
         ("gpus = [1]\nextends = \"hetero\"", "a machine with a mesh has several GPUs"),
         (
             "gpus = [1]\nclocks.core = \"1133 MHz\"\nclocks.llc = \"1117 MHz\"",
@@ -76,11 +76,11 @@ fn what_a_kind_cannot_be_is_refused_with_its_place() {
         ),
         ("gpus = [1]\nmem.llc.sets = 33", "expected a power of two"),
         ("gpus = [1, 2, 3]\ngpu.sms = 4096", "links, expected at most 65535"),
-        ("gpus = [1]\n[system.kinds.y]\ngpus = [1]", "has GPU 1, which `system.kinds.x` has already"),
+        ("gpus = [1]\n[system.kinds.y]\ngpus = [1]", "contains GPU 1, which already belongs to `system.kinds.x`"),
     ];
     for (kind, expected) in cases {
         let error = load(&format!("[system.kinds.x]\n{kind}\n"), &[]).unwrap_err();
-        // A value that is wrong in its kind may come from another file.
+        // An invalid value of a kind with `extends` may come from another file.
         let place = if kind.contains("extends") { "  --> " } else { "  --> mixed.toml:" };
         assert!(error.contains(expected) && error.contains(place), "{kind}: {error}");
     }
@@ -90,7 +90,7 @@ fn what_a_kind_cannot_be_is_refused_with_its_place() {
         Machine::from_text_among(warpshard::catalogue().files(), "alone.toml", "extends = \"v100\"\n[system.kinds.x]\ngpus = [1]\n", &[])
             .unwrap_err()
             .to_string();
-    assert!(alone.contains("`system.kinds.x` means nothing to a machine of one GPU"), "{alone}");
+    assert!(alone.contains("`system.kinds.x` is not allowed on a machine with one GPU"), "{alone}");
     let unset = load("", &["system.kinds=3"]).unwrap_err();
     assert!(unset.contains("`system.kinds` is a table of keys, not a value"), "{unset}");
 }

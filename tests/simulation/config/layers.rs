@@ -1,4 +1,4 @@
-//! Machines made of several texts: what extends what, the command line, and where each value is said to come from.
+//! Machines made of several texts: `extends`, the command line, and the reported origin of each value.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +12,14 @@ fn settings(texts: &[&str]) -> Vec<Override> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// The errors of loading `path`, with the folder's name taken out.
+/// Returns the errors of loading `path`, without the folder's name.
 fn errors(folder: &Path, path: &Path) -> String {
     let errors = warpshard::catalogue().machine(path.to_str().unwrap(), &[]).unwrap_err().to_string();
     errors.replace(&format!("{}/", folder.canonicalize().unwrap().display()), "").replace(&format!("{}/", folder.display()), "")
 }
 
 #[test]
-fn the_command_line_wins_over_the_file_and_the_file_over_what_it_extends() {
+fn the_command_line_overrides_the_file_and_the_file_its_base() {
     let text = "extends = \"v100\"\n[gpu]\nsms = 40\n[clocks]\ncore = \"1628 MHz\"\n";
     let loaded = Machine::from_text_among(
         warpshard::catalogue().files(),
@@ -48,7 +48,7 @@ fn the_command_line_wins_over_the_file_and_the_file_over_what_it_extends() {
 }
 
 #[test]
-fn a_chain_of_files_is_followed_from_where_each_file_lies() {
+fn a_chain_of_files_is_resolved_relative_to_each_file() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("sub")).unwrap();
     fs::write(folder.path().join("half.toml"), "extends = \"v100\"\nname = \"half a V100\"\ngpu.sms = 40\n").unwrap();
@@ -60,13 +60,13 @@ fn a_chain_of_files_is_followed_from_where_each_file_lies() {
 }
 
 #[test]
-fn a_circle_of_files_is_named() {
+fn a_cycle_of_files_is_named() {
     let folder = tempfile::tempdir().unwrap();
     for (name, base) in [("a", "b"), ("b", "c"), ("c", "a")] {
         fs::write(folder.path().join(format!("{name}.toml")), format!("extends = \"{base}.toml\"\n")).unwrap();
     }
     assert_snapshot!(errors(folder.path(), &folder.path().join("a.toml")), @r#"
-    error: `extends` forms a circle: a.toml -> b.toml -> c.toml -> a.toml
+    error: `extends` forms a cycle: a.toml -> b.toml -> c.toml -> a.toml
       --> c.toml:1:11
        | extends = "a.toml"
        |           ^^^^^^^^
@@ -74,7 +74,7 @@ fn a_circle_of_files_is_named() {
 }
 
 #[test]
-fn a_machine_that_does_not_exist_lists_those_that_do() {
+fn an_unknown_machine_lists_the_available_ones() {
     assert_snapshot!(warpshard::catalogue().machine("v10", &[]).unwrap_err(), @r#"
     error: unknown machine "v10"
        = help: did you mean "v100"?
@@ -103,7 +103,7 @@ fn a_setting_without_a_value_is_refused() {
 }
 
 #[test]
-fn settings_need_no_quotes_and_tolerate_them() {
+fn settings_work_with_and_without_quotes() {
     for setting in ["clocks.core=1628 MHz", "clocks.core=\"1628 MHz\"", "clocks.core = 1.628 GHz"] {
         let machine = warpshard::catalogue().machine("v100", &settings(&[setting])).unwrap().machine;
         assert_eq!(machine.clocks.core, Frequency::mhz(1628), "{setting}");
@@ -114,7 +114,7 @@ fn settings_need_no_quotes_and_tolerate_them() {
 }
 
 #[test]
-fn a_switched_off_part_is_none_and_a_switched_on_part_takes_the_inherited_keys() {
+fn a_disabled_part_is_none_and_an_enabled_part_inherits_its_keys() {
     let text = "extends = \"v100\"\n[gpu.sm.fetch.icache]\nperfect = false\n[gpu.sm.l1.unified]\nadaptive = false\n";
     let sm = Machine::from_text_among(warpshard::catalogue().files(), "mine.toml", text, &[]).unwrap().machine.gpu.sm;
     let icache = sm.fetch.icache.unwrap();
@@ -123,7 +123,7 @@ fn a_switched_off_part_is_none_and_a_switched_on_part_takes_the_inherited_keys()
 }
 
 #[test]
-fn a_credit_loop_below_full_rate_and_a_launch_within_the_round_trip_are_warned_of() {
+fn short_credit_loops_and_short_launch_latencies_cause_warnings() {
     let loaded = warpshard::catalogue().machine("v100", &settings(&["noc.output_queue=64", "gpu.dispatch.launch_latency=10"])).unwrap();
     let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
     assert_snapshot!(warnings.join("\n"), @r"
@@ -131,14 +131,14 @@ fn a_credit_loop_below_full_rate_and_a_launch_within_the_round_trip_are_warned_o
       --> the command line
        | --set gpu.dispatch.launch_latency=10
        |                                   ^^
-       = help: the notice of a kernel's end and the next kernel's first CTA cross the dispatch links within the launch latency
+       = help: the notification of a kernel's end and the first CTA of the next kernel cross the dispatch links within the launch latency
        = note: `gpu.dispatch.latency` = 40 comes from v100 (built in):23
 
     `noc.output_queue` holds 64 packets for a credit round trip of 164 noc cycles: at most 39 % of a packet per cycle
       --> the command line
        | --set noc.output_queue=64
        |                        ^^
-       = help: 167 places or more carry one packet per cycle
+       = help: 167 slots or more sustain one packet per cycle
        = note: `noc.link_latency` = 1 comes from v100 (built in):131
        = note: `mem.rop_latency` = 160 comes from v100 (built in):135
     ");

@@ -1,4 +1,4 @@
-//! The v100 against the configuration that it was written from, option by option.
+//! Option-by-option comparison of the v100 with the Accel-Sim configuration that it is based on.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use warpshard::workload::OpClass;
 
 use crate::common::options;
 
-/// The options of the reference, as text by name.
+/// Options of the reference, as text by name.
 struct Options(BTreeMap<String, String>);
 
 impl Options {
     fn read() -> Self {
-        Self(["gpgpusim.config", "trace.config"].into_iter().flat_map(|file| options::of("SM7_QV100", file)).collect())
+        Self(["gpgpusim.config", "trace.config"].into_iter().flat_map(|file| options::reference_options("SM7_QV100", file)).collect())
     }
 
     fn text(&self, name: &str) -> &str {
@@ -42,7 +42,8 @@ impl Options {
         self.number(name) != 0
     }
 
-    /// A cache of the reference: `<sector>:<sets>:<line>:<ways>,<rep>:<wr>:<alloc>:<wr_alloc>:<index>,<type>:<N>:<merge>,<mq>:..,<port>`.
+    /// Parses a cache of the reference:
+    /// `<sector>:<sets>:<line>:<ways>,<rep>:<wr>:<alloc>:<wr_alloc>:<index>,<type>:<N>:<merge>,<mq>:..,<port>`.
     fn cache(&self, name: &str) -> Cache {
         let parts: Vec<Vec<&str>> = self.text(name).split(',').map(|part| part.split(':').collect()).collect();
         let number = |part: usize, field: usize| parts[part][field].trim().parse::<u32>().unwrap();
@@ -92,7 +93,7 @@ impl Options {
         }
     }
 
-    /// A DRAM timing by its name without the t.
+    /// Returns a DRAM timing parameter by its name without the t.
     fn dram(&self, name: &str) -> u32 {
         let text = self.text("gpgpu_dram_timing_opt");
         let value = text.split([':', ' ']).find_map(|part| part.strip_prefix(&format!("{name}=")));
@@ -105,14 +106,14 @@ impl Options {
     }
 }
 
-/// The options and the machine.
-fn both() -> (Options, Machine) {
+/// Returns the reference's options and our machine.
+fn options_and_machine() -> (Options, Machine) {
     (Options::read(), warpshard::catalogue().machine("v100", &[]).unwrap().machine)
 }
 
 #[test]
-fn the_chip_is_that_of_the_reference() {
-    let (o, m) = both();
+fn the_chip_matches_the_reference() {
+    let (o, m) = options_and_machine();
     let mhz: Vec<Frequency> = o
         .text("gpgpu_clock_domains")
         .split(':')
@@ -125,8 +126,8 @@ fn the_chip_is_that_of_the_reference() {
 }
 
 #[test]
-fn the_sm_is_that_of_the_reference() {
-    let (o, m) = both();
+fn the_sm_matches_the_reference() {
+    let (o, m) = options_and_machine();
     let sm = &m.gpu.sm;
     assert_eq!(sm.max_threads, o.small("gpgpu_shader_core_pipeline"));
     assert_eq!(sm.warps, o.small("gpgpu_shader_core_pipeline") / 32);
@@ -158,8 +159,8 @@ fn the_sm_is_that_of_the_reference() {
 }
 
 #[test]
-fn units_and_timings_are_those_of_the_reference() {
-    let (o, m) = both();
+fn units_and_timings_match_the_reference() {
+    let (o, m) = options_and_machine();
     let units = &m.gpu.sm.units;
     assert_eq!(units.sp, o.small("gpgpu_num_sp_units"));
     assert_eq!(units.int, o.small("gpgpu_num_int_units"));
@@ -185,8 +186,8 @@ fn units_and_timings_are_those_of_the_reference() {
 }
 
 #[test]
-fn the_caches_are_those_of_the_reference() {
-    let (o, m) = both();
+fn the_caches_match_the_reference() {
+    let (o, m) = options_and_machine();
     let l1 = &m.gpu.sm.l1;
     assert_eq!(l1.cache, Some(o.cache("gpgpu_cache:dl1")));
     assert_eq!(l1.banks, o.small("gpgpu_l1_banks"));
@@ -201,8 +202,8 @@ fn the_caches_are_those_of_the_reference() {
 }
 
 #[test]
-fn network_and_memory_are_those_of_the_reference() {
-    let (o, m) = both();
+fn network_and_memory_match_the_reference() {
+    let (o, m) = options_and_machine();
     assert_eq!(m.noc.input_queue, o.small("icnt_in_buffer_limit"));
     assert_eq!(m.noc.output_queue, o.small("icnt_out_buffer_limit"));
     assert_eq!(m.noc.arbiter == Arbiter::Islip, o.flag("icnt_arbiter_algo"));
@@ -223,8 +224,8 @@ fn network_and_memory_are_those_of_the_reference() {
 }
 
 #[test]
-fn the_dram_channel_is_that_of_the_reference() {
-    let (o, m) = both();
+fn the_dram_channel_matches_the_reference() {
+    let (o, m) = options_and_machine();
     let dram = &m.mem.dram;
     assert_eq!(dram.banks, o.dram("nbk"));
     assert_eq!(dram.bank_groups, o.dram("nbkgrp"));

@@ -1,11 +1,11 @@
-//! Machines put together at random from the test machine: short queues, few MSHRs, other clocks, policies and requests.
+//! Random variants of the test machine: short queues, few MSHRs, other clocks, policies and requests.
 
 use warpshard::base::Rng;
 use warpshard::config::Override;
 
 use crate::common::{Case, built_in};
 
-/// A machine and a workload that follow from `seed`; `None` when the configuration refuses the machine.
+/// Returns the machine and the workload of a seed; `None` if the configuration refuses the machine.
 pub(crate) fn case(seed: u64) -> Option<Case> {
     let mut rng = Rng::keyed(seed, &[]);
     let mut overrides = Vec::new();
@@ -37,7 +37,7 @@ pub(crate) fn case(seed: u64) -> Option<Case> {
         ("gpu.sm.warps", 8, 16),
     ] {
         let value = least + rng.below(most - least + 1);
-        // Schedulers have equally many warps.
+        // Each scheduler has the same number of warps.
         set(key, if key == "gpu.sm.warps" { 2 * value } else { value }.to_string());
     }
     let virtual_channels = [("noc.vc.vcs", 1, 5), ("noc.vc.buffers", 1, 6), ("noc.vc.channel_bytes", 8, 40), ("noc.vc.stages", 2, 4)];
@@ -75,7 +75,7 @@ pub(crate) fn case(seed: u64) -> Option<Case> {
         4 => built_in("divergent", &[("cta_count", "8")]),
         _ => built_in("reduce", &[("cta_count", "12")]),
     };
-    // A stream of its own, so that the machines are otherwise those that the seed gives without this choice.
+    // A separate random stream, so that this choice does not change the rest of the machines.
     let mut rng = Rng::keyed(seed, &[1]);
     if rng.below(3) == 0 {
         overrides.retain(|setting| setting.key() != "mem.dram.queue");

@@ -1,4 +1,4 @@
-//! Counters against what the observer saw: the log of messages and the streams of the workload.
+//! Comparison of counters with the observer's data: the log of messages and the streams of the workload.
 
 use warpshard::base::{CtaIndex, SECTOR_BYTES};
 use warpshard::chip::RunResult;
@@ -6,11 +6,11 @@ use warpshard::config::Machine;
 use warpshard::config::machine::{CoreStyle, WriteMiss, WritePolicy};
 use warpshard::gpu::sm::{StallCounters, WarpReasonCounters};
 use warpshard::protocol::MemOp;
-use warpshard::report::nsight::{OWN_STATES, STATES};
+use warpshard::report::nsight::{ADDITIONAL_STATES, STATES};
 use warpshard::stats::{Counted, Counters, KernelStats, Outcome};
 use warpshard::workload::{OpClass, Workload};
 
-use super::record::{Record, Way, Word};
+use super::record::{CtaEventKind, HopKind, Record};
 
 fn value(counters: &[Counted], name: &str) -> u64 {
     counters.iter().find(|counted| counted.info.name == name).unwrap_or_else(|| panic!("no counter {name}")).value
@@ -24,14 +24,14 @@ fn sum(counters: &[Counted], names: &[&str]) -> u64 {
     names.iter().map(|name| value(counters, name)).sum()
 }
 
-/// A counter of a component.
+/// Returns a counter of a component.
 pub(crate) fn of(outcome: &Outcome, kind: &str, id: u16, name: &str) -> u64 {
     let component = outcome.components.iter().find(|component| component.kind == kind && component.id == u32::from(id));
     value(&component.unwrap_or_else(|| panic!("no {kind} {id}")).counters, name)
 }
 
-/// Instructions issued are those of the streams, kernel by kernel: of warps, of lanes, and barriers.
-pub(crate) fn instructions(name: &str, workload: &Workload, outcome: &Outcome) {
+/// Checks that the issued instructions match the streams, kernel by kernel: warp instructions, lane instructions and barriers.
+pub(crate) fn check_instructions(name: &str, workload: &Workload, outcome: &Outcome) {
     for (kernel, stats) in workload.kernels.iter().zip(&outcome.kernels) {
         let (mut warps, mut lanes, mut barriers) = (0, 0, 0);
         for cta in 0..kernel.info.ctas() {
@@ -50,8 +50,8 @@ pub(crate) fn instructions(name: &str, workload: &Workload, outcome: &Outcome) {
     }
 }
 
-/// The stall reasons of an SM sum to schedulers x cycles.
-pub(crate) fn stalls(name: &str, machine: &Machine, outcome: &Outcome) {
+/// Checks that the stall reasons of an SM sum to schedulers x cycles.
+pub(crate) fn check_stalls(name: &str, machine: &Machine, outcome: &Outcome) {
     for component in outcome.components.iter().filter(|component| component.kind == "sm") {
         let reasons = component.counters.iter().filter(|c| c.info.unit == "scheduler cycles").map(|c| c.value).sum::<u64>();
         let expected = u64::from(machine.gpu.sm.schedulers) * outcome.counted_until;
@@ -63,14 +63,15 @@ pub(crate) fn stalls(name: &str, machine: &Machine, outcome: &Outcome) {
         }
         assert_eq!(value(&component.counters, "cycles"), outcome.counted_until, "{name}: cycles of sm {}", component.id);
     }
-    by_kernel(name, outcome);
+    check_by_kernel(name, outcome);
     if machine.gpu.sm.warp_states && machine.gpu.sm.style == CoreStyle::ControlWords {
-        by_state(name, outcome);
+        check_by_state(name, outcome);
     }
 }
 
-/// The warp cycles of launches add up to those of SMs, state by state, and an instruction is a cycle in which its warp is selected.
-fn by_state(name: &str, outcome: &Outcome) {
+/// Checks that the warp cycles of launches sum to the SMs' warp cycles for each state, and that each instruction accounts for one cycle as
+/// selected.
+fn check_by_state(name: &str, outcome: &Outcome) {
     for info in WarpReasonCounters::INFO {
         let kernels: u64 = outcome.kernels.iter().map(|kernel| of_kernel(kernel, info.name)).sum();
         let sms = outcome.components.iter().filter(|component| component.kind == "sm");
@@ -82,18 +83,19 @@ fn by_state(name: &str, outcome: &Outcome) {
     }
 }
 
-/// Every counter of warp cycles has the name of a state of Nsight Compute or is listed as our own, and every state of Nsight's but one has a counter.
+/// Every counter of warp cycles corresponds to a state of Nsight Compute or is listed as additional, and every Nsight state but one has a
+/// counter.
 #[test]
-fn states_of_warps_have_nsights_names() {
+fn warp_states_have_nsights_names() {
     let counters: Vec<&str> = WarpReasonCounters::INFO.iter().map(|info| info.name).collect();
     let without: Vec<&str> = STATES.iter().filter(|state| !counters.contains(&state.ours)).map(|state| state.nsight).collect();
     assert_eq!(without, ["sleeping"], "no warp sleeps");
-    assert!(OWN_STATES.iter().all(|state| counters.contains(&state.ours)));
-    assert_eq!(counters.len() + without.len(), STATES.len() + OWN_STATES.len());
+    assert!(ADDITIONAL_STATES.iter().all(|state| counters.contains(&state.ours)));
+    assert_eq!(counters.len() + without.len(), STATES.len() + ADDITIONAL_STATES.len());
 }
 
-/// What is counted by kernel adds up to what SMs and slices counted: reasons of schedulers with warps, requests, sectors of DRAM.
-fn by_kernel(name: &str, outcome: &Outcome) {
+/// Checks that per-kernel counters sum to the counters of SMs and slices: stall reasons, requests, DRAM sectors.
+fn check_by_kernel(name: &str, outcome: &Outcome) {
     let kernels = |counter| outcome.kernels.iter().map(|kernel| of_kernel(kernel, counter)).sum::<u64>();
     let all = |kind, counter| {
         let of_kind = outcome.components.iter().filter(|component| component.kind == kind);
@@ -105,13 +107,13 @@ fn by_kernel(name: &str, outcome: &Outcome) {
     assert_eq!(kernels("llc_accesses"), all("llc", "accesses"), "{name}: LLC accesses by kernel");
     assert_eq!(kernels("llc_hits"), all("llc", "read_hits") + all("llc", "write_hits"), "{name}: LLC hits by kernel");
     assert_eq!(kernels("llc_pending_hits"), all("llc", "pending_hits"), "{name}: LLC pending hits by kernel");
-    // A slice fetches sector by sector; what waits in its miss queue when the run ends is counted by kernel alone.
+    // A slice fetches sector by sector; entries left in its miss queue at the end of the run are counted per kernel only.
     assert!(kernels("dram_reads") >= all("llc", "fetches"), "{name}: sectors fetched by kernel");
     assert!(kernels("dram_writes") >= all("llc", "write_backs"), "{name}: sectors written by kernel");
 }
 
-/// The rows of the interval series add up to the totals of the components, column by column, and are as long as they say.
-pub(crate) fn intervals(name: &str, interval: u64, outcome: &Outcome) {
+/// Checks that the rows of the interval series sum to the totals of the components, column by column, and have the stated length.
+pub(crate) fn check_intervals(name: &str, interval: u64, outcome: &Outcome) {
     let mut before = 0;
     for row in outcome.intervals.iter() {
         assert!(row.cycle - before == interval || row.cycle == outcome.counted_until, "{name}: a row from {before} to {}", row.cycle);
@@ -126,29 +128,29 @@ pub(crate) fn intervals(name: &str, interval: u64, outcome: &Outcome) {
     }
 }
 
-/// What SMs, networks, slices and channels counted in a completed run is what crossed the links.
-pub(crate) fn traffic(name: &str, machine: &Machine, result: &RunResult, record: &Record) {
+/// Checks that the counters of SMs, networks, slices and channels match the messages on the links in a completed run.
+pub(crate) fn check_traffic(name: &str, machine: &Machine, result: &RunResult, record: &Record) {
     let outcome = &result.outcome;
     let packets = |way| record.hops(way).map(|hop| hop.packets.len() as u64).sum::<u64>();
-    for hop in record.hops(Way::SmToNet) {
+    for hop in record.hops(HopKind::SmToNet) {
         let sm = hop.index;
         assert_eq!(of(outcome, "sm", sm, "packets_sent"), hop.packets.len() as u64, "{name}: requests of sm {sm}");
-        let replies = record.hop(Way::NetToSm, sm).packets.len() as u64;
+        let replies = record.hop(HopKind::NetToSm, sm).packets.len() as u64;
         assert_eq!(of(outcome, "sm", sm, "packets_received"), replies, "{name}: replies to sm {sm}");
-        let started = record.ctas.iter().filter(|word| word.word == Word::Started && word.sm.0 == sm).count() as u64;
+        let started = record.ctas.iter().filter(|word| word.word == CtaEventKind::Started && word.sm.0 == sm).count() as u64;
         assert_eq!(of(outcome, "sm", sm, "ctas_started"), started, "{name}: CTAs started on sm {sm}");
     }
-    assert_eq!(of(outcome, "request_net", 0, "packets"), packets(Way::SmToNet), "{name}: packets into the request network");
-    assert_eq!(of(outcome, "reply_net", 0, "packets"), packets(Way::NetToSm), "{name}: packets out of the reply network");
+    assert_eq!(of(outcome, "request_net", 0, "packets"), packets(HopKind::SmToNet), "{name}: packets into the request network");
+    assert_eq!(of(outcome, "reply_net", 0, "packets"), packets(HopKind::NetToSm), "{name}: packets out of the reply network");
     assert_eq!(of(outcome, "grid", 0, "ctas_done") * 3, record.ctas.len() as u64, "{name}: word of CTAs");
-    slices(name, machine, outcome, record);
-    channels(name, machine, outcome);
+    check_slices(name, machine, outcome, record);
+    check_channels(name, machine, outcome);
     kernels(name, machine, outcome, record);
 }
 
-fn slices(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
+fn check_slices(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
     assert!(machine.mem.llc.sectored, "{name}: the observer expects one reply per sector");
-    for hop in record.hops(Way::NetToSlice) {
+    for hop in record.hops(HopKind::NetToSlice) {
         let slice = hop.index;
         let asked = |wanted: &[MemOp]| {
             let of_these = hop.packets.iter().filter(|(_, packet)| wanted.contains(&packet.op));
@@ -156,41 +158,41 @@ fn slices(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
         };
         let at = |name| of(outcome, "llc", slice, name);
         assert_eq!(at("accesses"), hop.sectors(), "{name}: sectors asked of slice {slice}");
-        assert_eq!(record.hop(Way::SliceToNet, slice).packets.len() as u64, hop.sectors(), "{name}: answers of slice {slice}");
+        assert_eq!(record.hop(HopKind::SliceToNet, slice).packets.len() as u64, hop.sectors(), "{name}: answers of slice {slice}");
         assert_eq!(at("atomics"), asked(&[MemOp::Atomic, MemOp::Reduction]), "{name}: atomics at slice {slice}");
         let misses = at("read_misses") + at("read_sector_misses") + at("write_misses") + at("write_sector_misses");
         assert_eq!(at("misses"), misses, "{name}: misses of slice {slice}");
         assert_eq!(misses + at("read_hits") + at("write_hits") + at("pending_hits"), hop.sectors(), "{name}: fates at slice {slice}");
-        let missed = at("read_misses") + at("read_sector_misses") + at("pending_hits") + sent_on(machine, &at);
+        let missed = at("read_misses") + at("read_sector_misses") + at("pending_hits") + forwarded_writes(machine, &at);
         assert!(at("fetches") <= missed, "{name}: fetches of slice {slice}");
     }
 }
 
-/// Writes that missed in a slice and were sent on to DRAM, without those that found their line on its way.
-fn sent_on(machine: &Machine, at: &impl Fn(&'static str) -> u64) -> u64 {
+/// Returns the writes that missed in a slice and were forwarded to DRAM, except those to lines that were already being fetched.
+fn forwarded_writes(machine: &Machine, at: &impl Fn(&'static str) -> u64) -> u64 {
     if machine.mem.llc.write_miss == WriteMiss::WriteAllocate { at("write_misses") + at("write_sector_misses") } else { 0 }
 }
 
-fn channels(name: &str, machine: &Machine, outcome: &Outcome) {
+fn check_channels(name: &str, machine: &Machine, outcome: &Outcome) {
     let (spec, queues, per_partition) = (&machine.mem.dram, &machine.mem.queues, machine.mem.map.slices_per_partition as u16);
     let (burst_bytes, _) = spec.burst();
     let bursts = SECTOR_BYTES.div_ceil(burst_bytes);
-    // A command-level controller answers reads from writes that wait, and merges writes to one place.
+    // A command-level controller serves reads from queued writes, and merges writes to the same address.
     let at_entry = |channel: u16, name| if spec.control.is_some() { of(outcome, "dram", channel, name) } else { 0 };
     let waiting = spec.control.as_ref().map_or(spec.queue + spec.banks, |control| control.write_queue + 4);
     for channel in 0..machine.mem.map.partitions as u16 {
         let of_slices = |name| (0..per_partition).map(|i| of(outcome, "llc", channel * per_partition + i, name)).sum::<u64>();
         let (reads, writes) = (of(outcome, "dram", channel, "reads"), of(outcome, "dram", channel, "writes"));
-        // What waits between a slice and the data bus at the end; a request may hold a line's sectors.
+        // Upper bound of the requests between a slice and the data bus at the end; a request may hold a line's sectors.
         let places = u64::from(per_partition) * u64::from(queues.to_dram) + u64::from(waiting + spec.return_queue + 1);
         let (read, fetched) = (reads + at_entry(channel, "forwarded"), of_slices("fetches") * bursts);
-        // Nobody waits for the line of a write that was sent on, the end of the run included.
+        // The run may end before the line of a forwarded write is fetched.
         let unread = if machine.mem.llc.write_miss == WriteMiss::WriteAllocate { places * bursts } else { 0 };
         assert!(read <= fetched && fetched - read <= unread, "{name}: {read} of {fetched} bursts read by channel {channel}");
         let slice_of = |i: u16| move |name: &'static str| of(outcome, "llc", channel * per_partition + i, name);
-        let sent_on = |i: u16| sent_on(machine, &slice_of(i));
+        let forwarded_writes = |i: u16| forwarded_writes(machine, &slice_of(i));
         let pending = |i: u16| if unread == 0 { 0 } else { slice_of(i)("pending_hits") };
-        let written = of_slices("write_backs") + (0..per_partition).map(sent_on).sum::<u64>();
+        let written = of_slices("write_backs") + (0..per_partition).map(forwarded_writes).sum::<u64>();
         let at_most = written + (0..per_partition).map(pending).sum::<u64>();
         let writes = writes + at_entry(channel, "coalesced");
         assert!(writes <= at_most * bursts, "{name}: {writes} bursts written by channel {channel} for {at_most} sectors");
@@ -205,7 +207,7 @@ fn channels(name: &str, machine: &Machine, outcome: &Outcome) {
 fn kernels(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
     for kernel in &outcome.kernels {
         let requests = |wanted: &[MemOp]| {
-            let all = record.hops(Way::SmToNet).flat_map(|hop| &hop.packets);
+            let all = record.hops(HopKind::SmToNet).flat_map(|hop| &hop.packets);
             all.filter(|(_, packet)| packet.kernel() == kernel.index && wanted.contains(&packet.op)).count() as u64
         };
         let c = &kernel.counters.iter().collect::<Vec<_>>();
@@ -213,7 +215,7 @@ fn kernels(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
         let reads = read_misses + sum(c, &["l1_read_hits", "l1_read_pending_hits"]);
         let writes = sum(c, &["l1_write_hits", "l1_write_pending_hits", "l1_write_misses", "l1_write_sector_misses"]);
         let bypasses = value(c, "l1_bypasses");
-        // The texture cache does not count by kernel; where there is one, there is one kernel.
+        // The texture cache has no per-kernel counters; workloads that use it have one kernel.
         let textures: u64 =
             outcome.components.iter().flat_map(|c| &c.counters).filter(|c| c.info.name == "texture_misses").map(|c| c.value).sum();
         assert!(textures == 0 || outcome.kernels.len() == 1, "{name}: textures of several kernels");
@@ -231,8 +233,8 @@ fn kernels(name: &str, machine: &Machine, outcome: &Outcome, record: &Record) {
             assert_eq!(all, read_misses + writes + bypasses + textures, "{name}: requests of {}", kernel.name);
         }
         let words = |wanted| record.ctas.iter().filter(move |w| w.word == wanted && w.kernel == kernel.index).map(|w| w.at);
-        assert_eq!(kernel.started, words(Word::Started).min(), "{name}: the start of {}", kernel.name);
-        assert_eq!(kernel.ended, words(Word::Done).max(), "{name}: the end of {}", kernel.name);
+        assert_eq!(kernel.started, words(CtaEventKind::Started).min(), "{name}: the start of {}", kernel.name);
+        assert_eq!(kernel.ended, words(CtaEventKind::Done).max(), "{name}: the end of {}", kernel.name);
         assert_eq!(value(c, "ctas"), u64::from(kernel.ctas), "{name}: CTAs of {}", kernel.name);
     }
     assert_eq!(outcome.cycles, outcome.kernels.iter().filter_map(|kernel| kernel.ended).max().unwrap_or(0), "{name}: the run's end");

@@ -1,34 +1,34 @@
-//! A run's log of messages, sorted by what the links are for. Knows the machine's description and no model.
+//! A run's message log, sorted by the purpose of the links. This module uses the machine's description but no model.
 
 use warpshard::base::{ClockDomain, CtaIndex, KernelIndex, LinkId, SmId, TimeBase};
 use warpshard::config::Machine;
 use warpshard::engine::MessageLog;
 use warpshard::protocol::{MemPacket, Payload};
 
-/// The ways of packets, in the order in which a request and its answer take them.
+/// Hops of packets, in the order in which a request and its reply take them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum HopKind {
     SmToNet,
     NetToSlice,
     SliceToNet,
     NetToSm,
 }
 
-/// A queue at the end of a link: what was sent there, and the credits that came back for it.
+/// A queue at the end of a link: the packets sent to it, and the credits returned for them.
 #[derive(Clone, Debug)]
 pub(crate) struct Hop {
-    pub(crate) way: Way,
-    /// SM or slice.
+    pub(crate) way: HopKind,
+    /// Number of the SM or slice.
     pub(crate) index: u16,
     pub(crate) from_clock: ClockDomain,
     pub(crate) to_clock: ClockDomain,
-    /// Of the data link, in base ticks.
+    /// Latency of the data link, in base ticks.
     pub(crate) latency: u64,
-    /// Packets that the queue holds, those under way included.
+    /// Packets that the queue and the link hold together.
     pub(crate) capacity: u64,
-    /// The receiver's cycle of arrival, and the packet.
+    /// Packets with their arrival, in the receiver's cycles.
     pub(crate) packets: Vec<(u64, MemPacket)>,
-    /// The sender's cycle in which credits arrive, and how many.
+    /// Numbers of returned credits with their arrival, in the sender's cycles.
     pub(crate) credits: Vec<(u64, u64)>,
 }
 
@@ -38,44 +38,44 @@ impl Hop {
     }
 }
 
-/// What was said of CTAs.
+/// Event in the life of a CTA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum CtaEventKind {
     Launch,
     Started,
     Done,
 }
 
-/// Word of a CTA: the core cycle is that of the launch's arrival at the SM, or that in which the SM spoke.
+/// An event of a CTA. Its core cycle is the launch's arrival at the SM, or the cycle in which the SM sent the notification.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CtaWord {
-    pub(crate) word: Word,
+pub(crate) struct CtaEvent {
+    pub(crate) word: CtaEventKind,
     pub(crate) at: u64,
     pub(crate) sm: SmId,
     pub(crate) kernel: KernelIndex,
     pub(crate) cta: CtaIndex,
 }
 
-/// Everything that was sent, by what it was for.
+/// All sent messages, by purpose.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) hops: Vec<Hop>,
-    pub(crate) ctas: Vec<CtaWord>,
+    pub(crate) ctas: Vec<CtaEvent>,
 }
 
 impl Record {
-    pub(crate) fn hops(&self, way: Way) -> impl Iterator<Item = &Hop> {
+    pub(crate) fn hops(&self, way: HopKind) -> impl Iterator<Item = &Hop> {
         self.hops.iter().filter(move |hop| hop.way == way)
     }
 
-    pub(crate) fn hop(&self, way: Way, index: u16) -> &Hop {
+    pub(crate) fn hop(&self, way: HopKind, index: u16) -> &Hop {
         self.hops.iter().find(|hop| hop.way == way && hop.index == index).unwrap()
     }
 
-    /// Sorts what was sent by the names of the links and by what they carry.
+    /// Sorts the sent messages by the names of the links and by their payloads.
     ///
     /// # Errors
-    /// When a link carries what it is not for.
+    /// Fails if a link carries a message of another purpose.
     pub(crate) fn of(machine: &Machine, names: &[String], log: &MessageLog<Payload>) -> Result<Self, String> {
         let mut record = Self { hops: empty_hops(machine), ctas: Vec::new() };
         let ends: Vec<(End, End)> = names.iter().map(|name| ends(name)).collect();
@@ -92,33 +92,38 @@ impl Record {
         let per_partition = machine.mem.map.slices_per_partition as u16;
         let slice_of = |partition: u16, slice: u16| if slice / per_partition == partition { Ok(slice) } else { Err("not its slice") };
         let (way, index) = match (from, to, payload) {
-            (End::Sm(sm), End::RequestNet, Payload::Mem(packet)) if packet.port.0 == sm => (Way::SmToNet, sm),
-            (End::RequestNet, End::Partition(partition), Payload::Mem(packet)) => (Way::NetToSlice, slice_of(partition, packet.slice.0)?),
-            (End::Partition(partition), End::ReplyNet, Payload::Mem(packet)) => (Way::SliceToNet, slice_of(partition, packet.slice.0)?),
-            (End::ReplyNet, End::Sm(sm), Payload::Mem(packet)) if packet.port.0 == sm => (Way::NetToSm, sm),
-            (End::RequestNet, End::Sm(sm), Payload::Credit(_)) => (Way::SmToNet, sm),
-            (End::Partition(partition), End::RequestNet, Payload::Credit(credit)) => (Way::NetToSlice, slice_of(partition, credit.queue)?),
-            (End::ReplyNet, End::Partition(partition), Payload::Credit(credit)) => (Way::SliceToNet, slice_of(partition, credit.queue)?),
-            (End::Sm(sm), End::ReplyNet, Payload::Credit(_)) => (Way::NetToSm, sm),
+            (End::Sm(sm), End::RequestNet, Payload::Mem(packet)) if packet.port.0 == sm => (HopKind::SmToNet, sm),
+            (End::RequestNet, End::Partition(partition), Payload::Mem(packet)) => {
+                (HopKind::NetToSlice, slice_of(partition, packet.slice.0)?)
+            }
+            (End::Partition(partition), End::ReplyNet, Payload::Mem(packet)) => (HopKind::SliceToNet, slice_of(partition, packet.slice.0)?),
+            (End::ReplyNet, End::Sm(sm), Payload::Mem(packet)) if packet.port.0 == sm => (HopKind::NetToSm, sm),
+            (End::RequestNet, End::Sm(sm), Payload::Credit(_)) => (HopKind::SmToNet, sm),
+            (End::Partition(partition), End::RequestNet, Payload::Credit(credit)) => {
+                (HopKind::NetToSlice, slice_of(partition, credit.queue)?)
+            }
+            (End::ReplyNet, End::Partition(partition), Payload::Credit(credit)) => {
+                (HopKind::SliceToNet, slice_of(partition, credit.queue)?)
+            }
+            (End::Sm(sm), End::ReplyNet, Payload::Credit(_)) => (HopKind::NetToSm, sm),
             (End::Grid, End::Sm(sm), Payload::Launch(launch)) => {
-                self.ctas.push(CtaWord { word: Word::Launch, at, sm: SmId(sm), kernel: launch.kernel, cta: launch.cta });
+                self.ctas.push(CtaEvent { word: CtaEventKind::Launch, at, sm: SmId(sm), kernel: launch.kernel, cta: launch.cta });
                 return Ok(());
             }
             (End::Sm(sm), End::Grid, Payload::CtaStarted(notice) | Payload::CtaDone(notice)) if notice.sm.0 == sm => {
-                let word = if matches!(payload, Payload::CtaStarted(_)) { Word::Started } else { Word::Done };
-                // The grid scheduler's clock is the SMs', so the cycle of sending is the arrival less the latency.
+                let word = if matches!(payload, Payload::CtaStarted(_)) { CtaEventKind::Started } else { CtaEventKind::Done };
+                // The grid scheduler has the SMs' clock, so the message was sent in the cycle of its arrival minus the latency.
                 let at = at.checked_sub(machine.gpu.dispatch.latency).ok_or("it was sent before the run began")?;
-                self.ctas.push(CtaWord { word, at, sm: notice.sm, kernel: notice.kernel, cta: notice.cta });
+                self.ctas.push(CtaEvent { word, at, sm: notice.sm, kernel: notice.kernel, cta: notice.cta });
                 return Ok(());
             }
-            // Answers to stores are checked packet by packet.
-            // Programmatic dependent launches: when they come is checked where the messages are made.
+            // The tests of the models check when these messages of programmatic dependent launches and of stores are sent.
             (End::Sm(sm), End::Grid, Payload::CtaTriggered(notice)) if notice.sm.0 == sm => return Ok(()),
             (End::Grid, End::Sm(_), Payload::DependencyMet(_)) => return Ok(()),
-            (End::Sm(sm), End::Grid, Payload::StoresLeft(from) | Payload::StoresAnswered(from)) if from.0 == sm => return Ok(()),
-            // Copies of the host fill tags; nobody answers them.
-            (End::Grid, End::Partition(_), Payload::Warm(_)) => return Ok(()),
-            // What becomes of accesses to the shared memory of other CTAs is checked where the network is.
+            (End::Sm(sm), End::Grid, Payload::StoresPending(from) | Payload::StoresAcknowledged(from)) if from.0 == sm => return Ok(()),
+            // Host copies fill tags and have no reply.
+            (End::Grid, End::Partition(_), Payload::HostCopy(_)) => return Ok(()),
+            // The tests of the network between SMs check accesses to the shared memory of other CTAs.
             (End::Sm(sm), End::Peers, Payload::Peer(packet)) if packet.from.0 == sm => return Ok(()),
             (End::Peers, End::Sm(_), Payload::Peer(_)) => return Ok(()),
             _ => return Err("no message for this link"),
@@ -132,8 +137,8 @@ impl Record {
                 }
                 hop.credits.push((at, u64::from(credit.count)));
             }
-            Payload::Launch(_) | Payload::CtaStarted(_) | Payload::CtaDone(_) | Payload::Warm(_) => {}
-            Payload::StoresLeft(_) | Payload::StoresAnswered(_) | Payload::CtaTriggered(_) | Payload::DependencyMet(_) => {}
+            Payload::Launch(_) | Payload::CtaStarted(_) | Payload::CtaDone(_) | Payload::HostCopy(_) => {}
+            Payload::StoresPending(_) | Payload::StoresAcknowledged(_) | Payload::CtaTriggered(_) | Payload::DependencyMet(_) => {}
             Payload::Context(_) | Payload::CtaReturned(_) | Payload::CtaPreempted(_) => return Err("nothing is taken away here"),
             Payload::StartCopy(_) | Payload::CopyDone(_) | Payload::Ended(_) => return Err("this is a GPU alone"),
             Payload::Peer(_) => return Err("it goes to no other unit"),
@@ -142,14 +147,14 @@ impl Record {
     }
 }
 
-/// The clocks of core, network and LLC.
+/// Returns the clocks of core, network and LLC.
 pub(crate) fn clocks(machine: &Machine) -> [ClockDomain; 3] {
     let clocks = machine.clocks;
     let base = TimeBase::of(&[clocks.core, clocks.noc, clocks.llc, clocks.dram]).unwrap();
     [clocks.core, clocks.noc, clocks.llc].map(|frequency| base.domain(frequency))
 }
 
-/// The clock in which arrivals on a link are counted.
+/// Returns the clock in which arrivals on a link are counted.
 pub(crate) fn receiver_clock(machine: &Machine, name: &str) -> ClockDomain {
     let [core, noc, llc] = clocks(machine);
     match ends(name).1 {
@@ -159,8 +164,8 @@ pub(crate) fn receiver_clock(machine: &Machine, name: &str) -> ClockDomain {
     }
 }
 
-/// The first link from one kind of unit to another that carries packets, for tests that tamper with one.
-pub(crate) fn link_that_carries(log: &MessageLog<Payload>, names: &[String], from: &str, to: &str) -> LinkId {
+/// Returns the first packet link from one kind of unit to another, for tests that tamper with its messages.
+pub(crate) fn packet_link(log: &MessageLog<Payload>, names: &[String], from: &str, to: &str) -> LinkId {
     let wanted = |name: &str| name.split_once(" -> ").is_some_and(|(a, b)| a.starts_with(from) && b.starts_with(to));
     log.sent.iter().find(|m| wanted(&names[m.link.index()]) && !matches!(m.payload, Payload::Credit(_))).unwrap().link
 }
@@ -199,10 +204,10 @@ fn empty_hops(machine: &Machine) -> Vec<Hop> {
     let sms = machine.gpu.sms as u16;
     let slices = (machine.mem.map.partitions * machine.mem.map.slices_per_partition) as u16;
     let ways = [
-        (Way::SmToNet, sms, core, noc, wire, input),
-        (Way::NetToSlice, slices, noc, llc, wire + raster, at_slice),
-        (Way::SliceToNet, slices, llc, noc, wire, input),
-        (Way::NetToSm, sms, noc, core, wire, output),
+        (HopKind::SmToNet, sms, core, noc, wire, input),
+        (HopKind::NetToSlice, slices, noc, llc, wire + raster, at_slice),
+        (HopKind::SliceToNet, slices, llc, noc, wire, input),
+        (HopKind::NetToSm, sms, noc, core, wire, output),
     ];
     let hop = |(way, count, from_clock, to_clock, latency, capacity)| {
         (0..count).map(move |index| {

@@ -1,4 +1,4 @@
-//! What must hold of the messages of any run. Each rule says what broke it.
+//! Rules for the messages of any run. A violated rule returns a description of the violation.
 #![expect(clippy::disallowed_types, reason = "keys are looked up, and nothing depends on their order")]
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,7 +10,7 @@ use warpshard::engine::{Logged, MessageLog};
 use warpshard::protocol::{MemOp, MemPacket, Payload, PeerOp, PeerPacket};
 use warpshard::workload::Workload;
 
-use super::record::{Hop, Record, Way, Word, receiver_clock};
+use super::record::{CtaEventKind, Hop, HopKind, Record, receiver_clock};
 
 pub(crate) type Verdict = Result<(), String>;
 
@@ -22,16 +22,16 @@ macro_rules! demand {
     };
 }
 
-/// Where a run was cut, and whether it had come to its end.
+/// The cut of a run, and whether the run was completed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     pub(crate) core_cycle: u64,
     pub(crate) completed: bool,
 }
 
-/// Every message is delivered once, in order, at the arrival it was sent for; what is still under way arrives after the
-/// cut, and at the end of a completed run that is nothing but credits and word to the network of clusters that CTAs ended.
-pub(crate) fn delivery(machine: &Machine, names: &[String], log: &MessageLog<Payload>, end: End) -> Verdict {
+/// Checks that every message is delivered once, in order, at its arrival time. Messages still in flight arrive after the cut; at the end of
+/// a completed run only credits and notifications of ended CTAs to the network of clusters are in flight.
+pub(crate) fn check_delivery(machine: &Machine, names: &[String], log: &MessageLog<Payload>, end: End) -> Verdict {
     let cut = super::record::clocks(machine)[0].tick(Cycle(end.core_cycle));
     let (sent, delivered) = (by_link(&log.sent, names.len()), by_link(&log.delivered, names.len()));
     for (link, name) in names.iter().enumerate() {
@@ -47,7 +47,7 @@ pub(crate) fn delivery(machine: &Machine, names: &[String], log: &MessageLog<Pay
         for (nth, message) in sent.iter().enumerate() {
             let arrives = clock.tick(Cycle(message.at));
             demand!(nth < delivered.len() || arrives >= cut, "link {link} ({name}): {message:?} was never delivered");
-            let late = matches!(message.payload, Payload::Credit(_) | Payload::Peer(PeerPacket { op: PeerOp::Gone, .. }));
+            let late = matches!(message.payload, Payload::Credit(_) | Payload::Peer(PeerPacket { op: PeerOp::CtaEnded, .. }));
             demand!(!end.completed || late || arrives < cut, "link {link} ({name}): {message:?} is under way after the end");
         }
     }
@@ -62,23 +62,22 @@ fn by_link(messages: &[Logged<Payload>], links: usize) -> Vec<Vec<Logged<Payload
     sorted
 }
 
-/// What enters a network leaves it once, unchanged, towards its goal, and not before it came; unless it took different
-/// virtual channels, in order among packets of the same two ends. What is still inside at the end of a run that did not
-/// complete is not missed.
-pub(crate) fn passage(machine: &Machine, record: &Record, completed: bool) -> Verdict {
-    for hop in record.hops(Way::SmToNet).chain(record.hops(Way::NetToSlice)) {
+/// Checks that a packet leaves a network once, unchanged, at its destination, and after its arrival. Packets between the same two ends stay
+/// in order, unless the network has virtual channels or is a mesh. Packets inside a network at the end of an incomplete run are not errors.
+pub(crate) fn check_network_transit(machine: &Machine, record: &Record, completed: bool) -> Verdict {
+    for hop in record.hops(HopKind::SmToNet).chain(record.hops(HopKind::NetToSlice)) {
         for (at, packet) in &hop.packets {
             let owner = machine.mem.map.slice_of(packet.addr);
             demand!(packet.slice == owner, "a request for {owner} goes to another slice at {at}: {packet:?}");
         }
     }
     let ordered = machine.noc.mesh.is_none() && machine.noc.crossbar != Crossbar::Vc;
-    through(record, Way::SmToNet, Way::NetToSlice, completed, ordered)?;
-    through(record, Way::SliceToNet, Way::NetToSm, completed, ordered)
+    check_transit(record, HopKind::SmToNet, HopKind::NetToSlice, completed, ordered)?;
+    check_transit(record, HopKind::SliceToNet, HopKind::NetToSm, completed, ordered)
 }
 
-fn through(record: &Record, entry: Way, exit: Way, completed: bool, ordered: bool) -> Verdict {
-    let flows = |way: Way| {
+fn check_transit(record: &Record, entry: HopKind, exit: HopKind, completed: bool, ordered: bool) -> Verdict {
+    let flows = |way: HopKind| {
         let mut flows: HashMap<(u16, u16), Vec<(u64, MemPacket)>> = HashMap::new();
         for hop in record.hops(way) {
             for (at, packet) in &hop.packets {
@@ -94,7 +93,7 @@ fn through(record: &Record, entry: Way, exit: Way, completed: bool, ordered: boo
     for (sm, slice) in pairs {
         let (mut came, left) = (came.remove(&(sm, slice)).unwrap_or_default(), left.remove(&(sm, slice)).unwrap_or_default());
         if !ordered {
-            // Each that left stands opposite the first like it that came and did not leave yet.
+            // Each departed packet is matched with the first equal packet that arrived and is not matched yet.
             for (nth, (_, packet)) in left.iter().enumerate() {
                 let same = came.iter().skip(nth).position(|(_, other)| other == packet);
                 if let Some(same) = same {
@@ -112,23 +111,23 @@ fn through(record: &Record, entry: Way, exit: Way, completed: bool, ordered: boo
     Ok(())
 }
 
-/// A sector that was asked for: whose, by what name, and what for.
-type Asked = (u16, u32, u32, u8, u32, u64);
+/// A requested sector: requester, token, kernel, operation, bytes and address.
+type RequestedSector = (u16, u32, u32, u8, u32, u64);
 
-fn sectors(packet: &MemPacket) -> impl Iterator<Item = Asked> {
+fn sectors(packet: &MemPacket) -> impl Iterator<Item = RequestedSector> {
     let MemPacket { addr, token, bytes, port, op, .. } = *packet;
     let (kernel, sectors) = (packet.kernel(), packet.sectors());
     let line: Addr = addr.line();
     sectors.iter().map(move |i| (port.0, token, kernel.0, op as u8, bytes, line.0 + u64::from(i) * SECTOR_BYTES))
 }
 
-/// Every sector asked of a slice is answered once by that slice, after it was asked for, and nothing else is answered.
-/// `forgotten` allows writes to be unanswered at the end: those of lines that an L1 wrote back, for which nobody waits.
-pub(crate) fn answers(record: &Record, forgotten: bool) -> Verdict {
-    for asked in record.hops(Way::NetToSlice) {
-        let answered = record.hop(Way::SliceToNet, asked.index);
+/// Checks that a slice replies exactly once to each requested sector, after the request, and sends no other replies. `forgotten` allows
+/// writes without a reply at the end: write-backs of an L1, for which no warp waits.
+pub(crate) fn check_replies(record: &Record, allow_pending_writes: bool) -> Verdict {
+    for asked in record.hops(HopKind::NetToSlice) {
+        let answered = record.hop(HopKind::SliceToNet, asked.index);
         let slice = asked.index;
-        let mut open: HashMap<Asked, u32> = HashMap::new();
+        let mut open: HashMap<RequestedSector, u32> = HashMap::new();
         let mut coming = asked.packets.iter().peekable();
         for (at, reply) in &answered.packets {
             let now = answered.to_clock.tick(Cycle(*at));
@@ -144,15 +143,15 @@ pub(crate) fn answers(record: &Record, forgotten: bool) -> Verdict {
         for (_, request) in coming {
             sectors(request).for_each(|sector| *open.entry(sector).or_default() += 1);
         }
-        let lost = open.iter().filter(|((.., op, _, _), left)| **left > 0 && !(forgotten && *op == MemOp::Write as u8)).min();
+        let lost = open.iter().filter(|((.., op, _, _), left)| **left > 0 && !(allow_pending_writes && *op == MemOp::Write as u8)).min();
         demand!(lost.is_none(), "slice{slice} never answered {:?} (sm, token, kernel, operation, bytes, address)", lost.unwrap());
     }
     Ok(())
 }
 
-/// No sender has more packets outstanding than the queue holds, no credit comes before its packet, and in a completed run
-/// credits came back for all packets but those of the last batch. Returns the fullest that any queue was, in percent.
-pub(crate) fn credits(record: &Record, completed: bool) -> Result<u64, String> {
+/// Checks that no sender has more packets outstanding than the queue holds, that no credit precedes its packet, and that in a completed run
+/// credits were returned for all packets except the last incomplete batch. Returns the maximum fill of any queue in percent.
+pub(crate) fn check_credits(record: &Record, completed: bool) -> Result<u64, String> {
     record.hops.iter().try_fold(0, |fullest, hop| Ok(fullest.max(credits_of(hop, completed)?)))
 }
 
@@ -162,7 +161,7 @@ fn credits_of(hop: &Hop, completed: bool) -> Result<u64, String> {
     let (mut returned, mut most) = (0, 0);
     let mut credits = hop.credits.iter().peekable();
     for (sent, (arrives, _)) in (1..).zip(&hop.packets) {
-        // The last cycle of the sender in which the packet can have left: a slow receiver sees several at once.
+        // Latest cycle of the sender in which the packet can have left; a slow receiver sees several packets at the same time.
         let left = (hop.to_clock.tick(Cycle(*arrives)).0 - hop.latency) / hop.from_clock.period;
         while let Some((_, count)) = credits.next_if(|(at, _)| *at <= left) {
             returned += count;
@@ -191,12 +190,12 @@ fn credits_of(hop: &Hop, completed: bool) -> Result<u64, String> {
     Ok(most * 100 / capacity)
 }
 
-/// When and on which SM a CTA was launched, started and done.
-type Words = [Option<(u64, u16)>; 3];
+/// Cycle and SM of a CTA's launch, start and end.
+type CtaTimes = [Option<(u64, u16)>; 3];
 
-/// A CTA is launched, started and done once each, in this order, on one SM; in a completed run every CTA is.
-pub(crate) fn ctas(workload: &Workload, record: &Record, completed: bool) -> Verdict {
-    let mut seen: BTreeMap<(u32, u32), Words> = BTreeMap::new();
+/// Checks that a CTA is launched, started and done once each, in this order, on one SM; in a completed run this holds for every CTA.
+pub(crate) fn check_ctas(workload: &Workload, record: &Record, completed: bool) -> Verdict {
+    let mut seen: BTreeMap<(u32, u32), CtaTimes> = BTreeMap::new();
     for word in &record.ctas {
         let all = seen.entry((word.kernel.0, word.cta.0)).or_default();
         let place = &mut all[word.word as usize];
@@ -204,7 +203,7 @@ pub(crate) fn ctas(workload: &Workload, record: &Record, completed: bool) -> Ver
         *place = Some((word.at, word.sm.0));
     }
     for ((kernel, cta), words) in &seen {
-        for (earlier, later) in [(Word::Launch, Word::Started), (Word::Started, Word::Done)] {
+        for (earlier, later) in [(CtaEventKind::Launch, CtaEventKind::Started), (CtaEventKind::Started, CtaEventKind::Done)] {
             let Some((at, sm)) = words[later as usize] else { continue };
             let Some((before, first)) = words[earlier as usize] else {
                 return Err(format!("{later:?} of cta {cta} of kernel {kernel} without {earlier:?}"));

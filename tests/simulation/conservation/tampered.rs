@@ -1,12 +1,12 @@
-//! The observer notices: each rule fails on a log in which one thing is changed.
+//! Tests of the observer: each rule fails on a log with one change.
 
 use warpshard::base::LinkId;
 use warpshard::chip::{RunOptions, RunResult};
 use warpshard::engine::{Logged, MessageLog};
 use warpshard::protocol::Payload;
 
-use super::record::{Record, link_that_carries};
-use super::rules::{End, answers, credits, ctas, delivery, passage};
+use super::record::{Record, packet_link};
+use super::rules::{End, check_credits, check_ctas, check_delivery, check_network_transit, check_replies};
 use super::{end_of, observed};
 use crate::common::{Case, built_in, machine};
 
@@ -17,40 +17,40 @@ fn sample() -> (Case, RunResult) {
     (case, result)
 }
 
-/// All rules over a log, as the tests of whole runs apply them.
-fn judge(case: &Case, names: &[String], log: &MessageLog<Payload>, end: End) -> Result<(), String> {
-    delivery(&case.machine, names, log, end)?;
+/// Applies all rules to a log, as the tests of whole runs do.
+fn apply_rules(case: &Case, names: &[String], log: &MessageLog<Payload>, end: End) -> Result<(), String> {
+    check_delivery(&case.machine, names, log, end)?;
     let record = Record::of(&case.machine, names, log)?;
-    passage(&case.machine, &record, end.completed)?;
-    answers(&record, false)?;
-    credits(&record, true)?;
-    ctas(&case.workload, &record, true)
+    check_network_transit(&case.machine, &record, end.completed)?;
+    check_replies(&record, false)?;
+    check_credits(&record, true)?;
+    check_ctas(&case.workload, &record, true)
 }
 
-/// Changes the logs at both ends of a link alike, so that delivery alone has nothing to say.
-fn both(log: &mut MessageLog<Payload>, link: LinkId, change: impl Fn(&mut Vec<Logged<Payload>>, usize)) {
+/// Changes the logs at both ends of a link in the same way, so that `delivery` does not fail.
+fn change_both_ends(log: &mut MessageLog<Payload>, link: LinkId, change: impl Fn(&mut Vec<Logged<Payload>>, usize)) {
     for side in [&mut log.sent, &mut log.delivered] {
         let at: Vec<usize> = (0..side.len()).filter(|i| side[*i].link == link).collect();
         change(side, at[at.len() / 2]);
     }
 }
 
-fn notices(change: impl Fn(&mut MessageLog<Payload>, &[String]), expected: &str) {
+fn assert_noticed(change: impl Fn(&mut MessageLog<Payload>, &[String]), expected: &str) {
     let (case, result) = sample();
     let end = end_of(&result);
-    judge(&case, &result.link_names, &result.log, end).unwrap();
+    apply_rules(&case, &result.link_names, &result.log, end).unwrap();
     let mut log = result.log.clone();
     change(&mut log, &result.link_names);
-    let problem = judge(&case, &result.link_names, &log, end).expect_err(expected);
+    let problem = apply_rules(&case, &result.link_names, &log, end).expect_err(expected);
     assert!(problem.contains(expected), "expected \"{expected}\", but: {problem}");
 }
 
 #[test]
 fn a_message_that_is_not_delivered_is_noticed() {
     let last = |log: &MessageLog<Payload>, link| log.delivered.iter().rposition(|m| m.link == link).unwrap();
-    notices(
+    assert_noticed(
         |log, names| {
-            let link = link_that_carries(log, names, "sm", "request");
+            let link = packet_link(log, names, "sm", "request");
             let at = last(log, link);
             log.delivered.remove(at);
         },
@@ -60,9 +60,9 @@ fn a_message_that_is_not_delivered_is_noticed() {
 
 #[test]
 fn a_message_that_is_delivered_twice_is_noticed() {
-    notices(
+    assert_noticed(
         |log, names| {
-            let link = link_that_carries(log, names, "partition", "reply");
+            let link = packet_link(log, names, "partition", "reply");
             let at = log.delivered.iter().rposition(|m| m.link == link).unwrap();
             log.delivered.push(log.delivered[at]);
         },
@@ -72,9 +72,9 @@ fn a_message_that_is_delivered_twice_is_noticed() {
 
 #[test]
 fn a_message_that_is_delivered_late_is_noticed() {
-    notices(
+    assert_noticed(
         |log, names| {
-            let link = link_that_carries(log, names, "reply", "sm");
+            let link = packet_link(log, names, "reply", "sm");
             log.delivered.iter_mut().find(|m| m.link == link).unwrap().at += 1;
         },
         "and delivered as",
@@ -82,10 +82,10 @@ fn a_message_that_is_delivered_late_is_noticed() {
 }
 
 #[test]
-fn a_message_under_way_after_the_end_is_noticed() {
-    notices(
+fn a_message_in_flight_after_the_end_is_noticed() {
+    assert_noticed(
         |log, names| {
-            let link = link_that_carries(log, names, "sm", "grid");
+            let link = packet_link(log, names, "sm", "grid");
             for side in [&mut log.sent, &mut log.delivered] {
                 side.iter_mut().rfind(|m| m.link == link).unwrap().at += 1_000_000;
             }
@@ -97,9 +97,9 @@ fn a_message_under_way_after_the_end_is_noticed() {
 #[test]
 fn a_packet_lost_in_a_network_is_noticed() {
     for (from, to) in [("request", "partition"), ("reply", "sm")] {
-        notices(
+        assert_noticed(
             |log, names| {
-                both(log, link_that_carries(log, names, from, to), |side, at| {
+                change_both_ends(log, packet_link(log, names, from, to), |side, at| {
                     side.remove(at);
                 })
             },
@@ -115,7 +115,7 @@ fn a_packet_changed_in_a_network_is_noticed() {
             packet.token ^= 1;
         }
     };
-    notices(|log, names| both(log, link_that_carries(log, names, "request", "partition"), change), "became another");
+    assert_noticed(|log, names| change_both_ends(log, packet_link(log, names, "request", "partition"), change), "became another");
 }
 
 #[test]
@@ -125,30 +125,30 @@ fn a_request_for_a_slice_that_does_not_own_the_address_is_noticed() {
             packet.addr.0 ^= 256;
         }
     };
-    notices(|log, names| both(log, link_that_carries(log, names, "sm", "request"), change), "goes to another slice");
+    assert_noticed(|log, names| change_both_ends(log, packet_link(log, names, "sm", "request"), change), "goes to another slice");
 }
 
 #[test]
-fn a_sector_that_is_not_answered_is_noticed() {
+fn a_sector_without_a_reply_is_noticed() {
     let lose = |case: &Case, result: &RunResult| {
         let mut record = Record::of(&case.machine, &result.link_names, &result.log).unwrap();
-        let hop = record.hops.iter_mut().rfind(|hop| hop.way == super::record::Way::SliceToNet).unwrap();
+        let hop = record.hops.iter_mut().rfind(|hop| hop.way == super::record::HopKind::SliceToNet).unwrap();
         hop.packets.pop();
         record
     };
     let (case, result) = sample();
-    let problem = answers(&lose(&case, &result), false).unwrap_err();
+    let problem = check_replies(&lose(&case, &result), false).unwrap_err();
     assert!(problem.contains("never answered"), "{problem}");
 }
 
 #[test]
-fn an_answer_that_nobody_asked_for_is_noticed() {
+fn a_reply_without_a_request_is_noticed() {
     let (case, result) = sample();
     let record = Record::of(&case.machine, &result.link_names, &result.log).unwrap();
     let tampered = |change: fn(&mut (u64, warpshard::protocol::MemPacket))| {
         let mut record = record.clone();
-        change(record.hops.iter_mut().rfind(|hop| hop.way == super::record::Way::SliceToNet).unwrap().packets.first_mut().unwrap());
-        answers(&record, false).unwrap_err()
+        change(record.hops.iter_mut().rfind(|hop| hop.way == super::record::HopKind::SliceToNet).unwrap().packets.first_mut().unwrap());
+        check_replies(&record, false).unwrap_err()
     };
     for problem in [
         tampered(|(_, packet)| packet.token ^= 1),
@@ -163,20 +163,20 @@ fn an_answer_that_nobody_asked_for_is_noticed() {
 #[test]
 fn a_credit_lost_doubled_or_too_early_is_noticed() {
     let credit = |log: &MessageLog<Payload>| log.sent.iter().find(|m| matches!(m.payload, Payload::Credit(_))).unwrap().link;
-    notices(
+    assert_noticed(
         |log, _| {
-            both(log, credit(log), |side, at| {
+            change_both_ends(log, credit(log), |side, at| {
                 side.remove(at);
             })
         },
         "credits in the end",
     );
-    notices(|log, _| both(log, credit(log), |side, at| side.insert(at, side[at])), "credits");
+    assert_noticed(|log, _| change_both_ends(log, credit(log), |side, at| side.insert(at, side[at])), "credits");
     let early = |side: &mut Vec<Logged<Payload>>, at: usize| {
         let link = side[at].link;
         side.iter_mut().filter(|m| m.link == link).for_each(|m| m.at = 0);
     };
-    notices(|log, _| both(log, credit(log), early), "credits at");
+    assert_noticed(|log, _| change_both_ends(log, credit(log), early), "credits at");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_sender_with_more_packets_than_credits_is_noticed() {
     for hop in &mut record.hops {
         hop.credits.clear();
     }
-    let problem = credits(&record, false).unwrap_err();
+    let problem = check_credits(&record, false).unwrap_err();
     assert!(problem.contains("packets outstanding"), "{problem}");
 }
 
@@ -202,14 +202,14 @@ fn a_cta_lost_repeated_or_moved_is_noticed() {
             side.remove(at);
         }
     };
-    notices(|log, _| remove(launch, log), "without Launch");
-    notices(|log, _| remove(started, log), "without Started");
-    notices(|log, _| remove(done, log), "was not carried out");
+    assert_noticed(|log, _| remove(launch, log), "without Launch");
+    assert_noticed(|log, _| remove(started, log), "without Started");
+    assert_noticed(|log, _| remove(done, log), "was not carried out");
     let again = |log: &mut MessageLog<Payload>| {
         for side in [&mut log.sent, &mut log.delivered] {
             let at = on(started, side);
             side.insert(at, side[at]);
         }
     };
-    notices(|log, _| again(log), "twice");
+    assert_noticed(|log, _| again(log), "twice");
 }

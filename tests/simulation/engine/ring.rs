@@ -1,11 +1,11 @@
-//! A toy machine for the engine: nodes on a ring, alternately on a fast and a slow clock, pass tokens to the next; a token
-//! that arrives keeps its node busy for a while. Every token makes a number of rounds and is taken out at node 0.
+//! A toy machine for the engine: nodes on a ring, alternately on a fast and a slow clock, forward tokens to the next node. A token keeps
+//! its node busy for a while. After a number of rounds, node 0 removes the token.
 
 use std::sync::{Arc, Mutex};
 
 use warpshard::base::{ClockDomain, Cycle, Frequency, LinkId, Tick, TimeBase, UnitId};
 use warpshard::engine::{
-    Cut, Director, EngineError, EngineFacts, Finished, Latency, Outbox, Plan, PlannedUnit, SeenEvent, Settings, StopReason, Unit, retime,
+    Cut, CutEvent, Director, EngineError, EngineFacts, Finished, Latency, Outbox, Plan, PlannedUnit, Settings, StopReason, Unit, retime,
     run,
 };
 use warpshard::stats::{CounterInfo, CounterVisitor};
@@ -19,12 +19,12 @@ pub(crate) struct Ring {
     pub(crate) latency: u64,
     pub(crate) nodes_per_shard: u16,
     pub(crate) interval: Option<u64>,
-    /// A controller lets nodes work faster when a token is taken out.
+    /// `true` if a controller makes nodes work faster when a token is removed.
     pub(crate) react: bool,
     pub(crate) stop_after: Option<(u64, warpshard::sync::StopFlag)>,
     pub(crate) lose_token_at: Option<u32>,
     pub(crate) panic_at: Option<u32>,
-    /// Node 3 claims to have sent its messages long ago.
+    /// `true` if node 3 sends messages with a time in the past.
     pub(crate) send_into_past: bool,
 }
 
@@ -46,10 +46,10 @@ impl Default for Ring {
     }
 }
 
-/// A cut with the hops that each node had counted.
+/// A cut, and the hops that each node had counted.
 pub(crate) type SeenCut = (u64, Vec<u64>);
 
-/// A token under way: link, low half of the arrival, number of the token.
+/// A token in flight: link, low half of the arrival, number of the token.
 pub(crate) type LoggedToken = (u16, u32, u32);
 
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize, warpshard::state::State)]
@@ -58,12 +58,12 @@ pub(crate) struct Token {
     hops_left: u32,
 }
 
-/// What nodes report.
+/// Events that nodes report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, warpshard::state::State)]
 pub(crate) enum NodeEvent {
-    /// A token made all its rounds.
+    /// A token has made all its rounds.
     TakenOut,
-    /// It was the last one.
+    /// The last token has made all its rounds.
     LastTakenOut,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct NodeStats {
     pub(crate) busy: u64,
     pub(crate) idle: u64,
     pub(crate) cycles: u64,
-    /// Everything that happened, in order, folded into one number.
+    /// Hash of all events of the node, in order.
     pub(crate) history: u64,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct Node {
     panic_at: Option<u32>,
     back_dated: u64,
     handled: u32,
-    /// Tokens that are still to be taken out here, at the last node.
+    /// Tokens that the last node has yet to remove.
     outstanding: u32,
     stats: NodeStats,
 }
@@ -230,11 +230,11 @@ impl Director<Node> for RingDirector {
         self.interval.map(|interval| Cycle((now.0 / interval + 1) * interval))
     }
 
-    fn wants(&self, kind: NodeEvent) -> bool {
+    fn causes_cut(&self, kind: NodeEvent) -> bool {
         kind == NodeEvent::LastTakenOut || self.react
     }
 
-    fn is_over(&mut self, events: &[SeenEvent<NodeEvent>]) -> bool {
+    fn is_over(&mut self, events: &[CutEvent<NodeEvent>]) -> bool {
         events.iter().any(|event| event.kind == NodeEvent::LastTakenOut)
     }
 
@@ -298,7 +298,7 @@ impl Ring {
             });
         }
         for id in 0..self.nodes {
-            // Uneven latencies, so that retiming has something to do.
+            // The latencies are uneven, so that retiming has an effect.
             let latency = if self.latency == 0 { 0 } else { (self.latency + u64::from(id % 5) * 7) * clocks[0].period };
             plan.add_link(UnitId(id), UnitId((id + 1) % self.nodes), Latency::Fixed(Tick(latency)));
         }
@@ -331,22 +331,22 @@ impl Ring {
         })
     }
 
-    /// What the host did in a run.
+    /// Returns the engine's statistics of a run.
     pub(crate) fn host(&self, settings: &Settings) -> EngineFacts {
         self.execute(settings).unwrap().0.host
     }
 
-    /// Epochs that the run takes.
+    /// Returns the number of epochs of a run.
     pub(crate) fn epochs(&self, settings: &Settings) -> u64 {
         self.host(settings).epochs
     }
 
-    /// How often the number of active workers changes.
+    /// Returns the number of changes of the active workers.
     pub(crate) fn worker_changes(&self, settings: &Settings) -> u64 {
         self.host(settings).worker_changes
     }
 
-    /// Messages as (link, low half of the arrival, token), sorted, at both ends.
+    /// Returns the sent and the delivered messages as (link, low half of the arrival, token), sorted.
     pub(crate) fn log(&self, settings: &Settings) -> (Vec<LoggedToken>, Vec<LoggedToken>) {
         let (finished, _) = self.execute(settings).unwrap();
         let sorted = |log: &[warpshard::engine::Logged<Token>]| {

@@ -1,5 +1,5 @@
-//! A run that is stopped at a checkpoint and taken up again, by other threads or ranks and with a workload that is loaded anew, has the bytes
-//! of one that was never stopped.
+//! A run that is stopped at a checkpoint and resumed, by other threads or ranks and with a newly loaded workload, has the bytes of an
+//! uninterrupted run.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -15,31 +15,31 @@ use super::ranks::in_ranks;
 use super::{hetero, interval, sharing, systems};
 use crate::common::{Case, DEPENDENT, TILES, at_length, built_in, cases, machine, shared};
 
-/// What a run kept: cycles and states.
-type Kept = Arc<Mutex<Vec<(Cycle, Vec<u8>)>>>;
+/// Checkpoints of a run: cycles and states.
+type StoredCheckpoints = Arc<Mutex<Vec<(Cycle, Vec<u8>)>>>;
 
-/// Checkpoints every so many cycles, and where they go.
-fn every(cycles: u64) -> (Checkpoints, Kept) {
-    let kept = Kept::default();
+/// Returns options for a checkpoint every `cycles` cycles, and the list that receives the checkpoints.
+fn every(cycles: u64) -> (Checkpoints, StoredCheckpoints) {
+    let kept = StoredCheckpoints::default();
     let to = Arc::clone(&kept);
     let keep = move |at, state| {
         to.lock().unwrap().push((at, state));
         Ok(())
     };
-    (Checkpoints { every: Some(cycles), keep: Some(Box::new(keep)), resume: None }, kept)
+    (Checkpoints { every: Some(cycles), store: Some(Box::new(keep)), resume: None }, kept)
 }
 
 fn resume(state: &[u8]) -> Checkpoints {
     Checkpoints { resume: Some(state.to_vec()), ..Checkpoints::default() }
 }
 
-fn same(case: &Case, base: &Files, other: &Files, what: &str) {
+fn assert_same_files(case: &Case, base: &Files, other: &Files, what: &str) {
     assert_eq!(other.stats, base.stats, "{}: stats.json {what}", case.name);
     assert_eq!(other.intervals, base.intervals, "{}: intervals.csv {what}", case.name);
     assert_eq!(other.timeline, base.timeline, "{}: timeline.csv {what}", case.name);
 }
 
-/// Stops a run at random cuts, and goes on from each with another number of threads.
+/// Stops a run at random cuts, and resumes from each with another number of threads.
 pub(super) fn stopped_and_resumed(fresh: &dyn Fn() -> Case, options: &dyn Fn(&Case) -> RunOptions, seed: u64) {
     let case = fresh();
     let base = run(&case, options(&case));
@@ -50,14 +50,14 @@ pub(super) fn stopped_and_resumed(fresh: &dyn Fn() -> Case, options: &dyn Fn(&Ca
         let (checkpoints, kept) = every(cycles);
         let through = fresh();
         let through = run(&through, RunOptions { threads: 1 + round % 2, checkpoints, ..options(&through) });
-        same(&case, &base, &through, &format!("with a checkpoint every {cycles} cycles"));
+        assert_same_files(&case, &base, &through, &format!("with a checkpoint every {cycles} cycles"));
         let kept = std::mem::take(&mut *kept.lock().unwrap());
         assert_eq!(kept.len() as u64, (base.counted_until - 1) / cycles, "{}: checkpoints every {cycles} cycles", case.name);
         for (number, (at, state)) in kept.into_iter().enumerate() {
             let threads = 1 + (round + number + 1) % 3;
             let resumed = fresh();
             let resumed = run(&resumed, RunOptions { threads, checkpoints: resume(&state), ..options(&resumed) });
-            same(&case, &base, &resumed, &format!("resumed at {at} on {threads} threads"));
+            assert_same_files(&case, &base, &resumed, &format!("resumed at {at} on {threads} threads"));
         }
     }
 }
@@ -67,33 +67,33 @@ fn copy_of(case: &Case) -> Case {
 }
 
 #[test]
-fn runs_go_on_from_checkpoints() {
+fn runs_resume_from_checkpoints() {
     for (case, seed) in cases().iter().zip(1..) {
         stopped_and_resumed(&|| copy_of(case), &interval, seed);
     }
 }
 
 #[test]
-fn runs_of_systems_go_on_from_checkpoints() {
+fn runs_of_systems_resume_from_checkpoints() {
     for (case, seed) in systems::cases().iter().zip(100..) {
         stopped_and_resumed(&|| copy_of(case), &interval, seed);
     }
 }
 
 #[test]
-fn runs_with_cpu_cores_go_on_from_checkpoints() {
-    for (case, end, seed) in [(hetero::small(), CpuEnd::Both, 200), (hetero::small_gddr5(), CpuEnd::Cpu, 201)] {
+fn runs_with_cpu_cores_resume_from_checkpoints() {
+    for (case, end, seed) in [(hetero::small_chip(), CpuEnd::Both, 200), (hetero::small_chip_gddr5(), CpuEnd::Cpu, 201)] {
         stopped_and_resumed(&|| copy_of(&case), &|_| hetero::options(end), seed);
     }
 }
 
 #[test]
-fn applications_that_share_the_gpu_and_ctas_that_are_taken_away_go_on_from_checkpoints() {
+fn runs_with_gpu_sharing_and_preempted_ctas_resume_from_checkpoints() {
     for (seed, mode) in (300..).zip(sharing::MODES) {
         let how = sharing::TECHNIQUES[seed as usize % 3];
         let options = |_: &Case| RunOptions {
             interval: Some(1000),
-            controllers: vec![Box::new(sharing::Shuffle(Rng::keyed(seed, &[0]), how, mode))],
+            controllers: vec![Box::new(sharing::RandomSharing(Rng::keyed(seed, &[0]), how, mode))],
             ..RunOptions::default()
         };
         stopped_and_resumed(&|| sharing::case(mode, true), &options, seed);
@@ -103,14 +103,15 @@ fn applications_that_share_the_gpu_and_ctas_that_are_taken_away_go_on_from_check
         let workload = Arc::new(mix(sharing::parts(), true).unwrap());
         Case { name: "single CTAs".into(), machine: machine("tiny", &settings), workload, policy: None }
     };
-    let options = |_: &Case| RunOptions { controllers: vec![Box::new(sharing::Pick(Rng::keyed(3, &[1])))], ..interval(&fresh()) };
+    let options =
+        |_: &Case| RunOptions { controllers: vec![Box::new(sharing::RandomCtaPreemption(Rng::keyed(3, &[1])))], ..interval(&fresh()) };
     stopped_and_resumed(&fresh, &options, 310);
 }
 
 #[test]
-fn runs_in_which_a_task_preempts_ctas_go_on_from_checkpoints() {
+fn runs_in_which_a_task_preempts_ctas_resume_from_checkpoints() {
     let settings = [("gpu.sm.allocation", "ranges"), ("gpu.dispatch.share_sm", "true"), ("gpu.dispatch.under_way", "squashed")];
-    // Oracle's knowledge is a parameter of the policy, which the resumed run is given anew.
+    // Oracle's knowledge is a parameter of the policy, which the resumed run receives again.
     for (seed, policy) in (320..)
         .zip(["bound = 2800\nrequests = 2", "scheme = \"oracle\"\nbound = 2800\nrequests = 2\nwatch = 3000\nknown = [[0, 1, 900.0]]"])
     {
@@ -132,17 +133,17 @@ fn program(path: &str, parameters: &[(&str, &str)]) -> Workload {
 }
 
 #[test]
-fn programs_go_on_with_their_memory() {
-    // What a level of the search writes, the next one reads.
+fn programs_resume_with_their_memory() {
+    // Each level of the search reads the values written by the previous level.
     let programs = [
         ("programs/bfs.toml", &[][..]),
         ("programs/scan.toml", &[]),
         ("programs/reduction.toml", &[]),
-        // Waits at barriers in shared memory, copies and products are under way.
+        // In flight: waits at barriers in shared memory, copies and products.
         ("programs/tensor/wgmma_attention.toml", TILES),
-        // Clusters: arrivals, reads and barriers between SMs.
+        // In flight: arrivals, reads and barriers between the SMs of clusters.
         ("programs/tensor/wgmma_gemm_pairs.toml", TILES),
-        // Programmatic dependent launches: triggers, warps that wait and launches that are held are in flight.
+        // In flight: triggers, waiting warps and held launches of programmatic dependent launches.
         ("programs/micro/dependent.toml", DEPENDENT),
     ];
     for (seed, (path, settings)) in (400..).zip(programs) {
@@ -153,10 +154,10 @@ fn programs_go_on_with_their_memory() {
 }
 
 #[test]
-fn recorded_traces_that_are_decoded_on_the_way_go_on() {
+fn recorded_traces_decoded_on_demand_resume() {
     let Some(folder) = shared("sass") else { return };
     for (seed, name) in (500..).zip(["vectoradd-100-pascal", "bfs-rodinia-3.1-4096"]) {
-        // Nothing is decoded while loading, and little ahead of time.
+        // The trace is decoded on demand, with a small window ahead.
         let fresh = || {
             let options = TraceOptions { eager_bytes: 0, window_bytes: 5000, chunk_bytes: 2000, ..TraceOptions::default() };
             let workload = Arc::new(warpshard::trace::load(&folder.join(name), &options).unwrap());
@@ -168,7 +169,7 @@ fn recorded_traces_that_are_decoded_on_the_way_go_on() {
 }
 
 #[test]
-fn a_checkpoint_is_taken_up_by_any_number_of_ranks() {
+fn a_checkpoint_is_resumed_by_any_number_of_ranks() {
     let chosen = [cases().swap_remove(3), cases().swap_remove(4), systems::cases().swap_remove(1)];
     for case in chosen {
         let base = run(&case, interval(&case));
@@ -182,19 +183,24 @@ fn a_checkpoint_is_taken_up_by_any_number_of_ranks() {
                 RunOptions { checkpoints, ..interval(&case) }
             };
             for result in in_ranks(&case, (before, 1), with_checkpoints) {
-                same(&case, &base, &files(&case, &result.unwrap()), &format!("with checkpoints on {before} ranks"));
+                assert_same_files(&case, &base, &files(&case, &result.unwrap()), &format!("with checkpoints on {before} ranks"));
             }
             let kept = std::mem::take(&mut *kept.lock().unwrap());
             let (at, state) = kept.last().unwrap();
             for result in in_ranks(&case, (after, 2), |_| RunOptions { checkpoints: resume(state), ..interval(&case) }) {
-                same(&case, &base, &files(&case, &result.unwrap()), &format!("of {before} ranks resumed at {at} on {after} ranks"));
+                assert_same_files(
+                    &case,
+                    &base,
+                    &files(&case, &result.unwrap()),
+                    &format!("of {before} ranks resumed at {at} on {after} ranks"),
+                );
             }
         }
     }
 }
 
 #[test]
-fn a_resumed_run_saves_again_and_goes_on_from_there() {
+fn a_resumed_run_writes_checkpoints_that_resume() {
     let case = &cases()[1];
     let base = run(case, interval(case));
     let step = base.counted_until / 6;
@@ -207,11 +213,16 @@ fn a_resumed_run_saves_again_and_goes_on_from_there() {
         assert_eq!(at, Cycle(generation * step));
         state = Some(last);
     }
-    same(case, &base, &run(case, RunOptions { checkpoints: resume(&state.unwrap()), ..interval(case) }), "after four checkpoints in a row");
+    assert_same_files(
+        case,
+        &base,
+        &run(case, RunOptions { checkpoints: resume(&state.unwrap()), ..interval(case) }),
+        "after four checkpoints in a row",
+    );
 }
 
 #[test]
-fn a_relaxed_run_goes_on_to_the_bytes_of_the_same_run_with_checkpoints() {
+fn a_resumed_relaxed_run_has_the_bytes_of_the_same_run_with_checkpoints() {
     let case = &cases()[0];
     let relaxed = || RunOptions { relaxed: true, epoch: Some(400), ..interval(case) };
     let cycles = run(case, relaxed()).counted_until / 3;
@@ -220,7 +231,7 @@ fn a_relaxed_run_goes_on_to_the_bytes_of_the_same_run_with_checkpoints() {
     let (_, state) = kept.lock().unwrap().swap_remove(0);
     let (checkpoints, _) = every(cycles);
     let resumed = run(case, RunOptions { threads: 2, checkpoints: Checkpoints { resume: Some(state), ..checkpoints }, ..relaxed() });
-    same(case, &base, &resumed, "relaxed");
+    assert_same_files(case, &base, &resumed, "relaxed");
 }
 
 fn refused(case: &Case, state: &[u8], options: RunOptions) -> String {
@@ -248,9 +259,9 @@ fn the_state_of_another_machine_or_of_no_machine_is_refused() {
 }
 
 #[test]
-fn a_checkpoint_that_cannot_be_kept_ends_the_run_with_the_reason() {
+fn a_checkpoint_that_cannot_be_stored_ends_the_run_with_the_reason() {
     let case = &cases()[0];
-    let full = Checkpoints { every: Some(500), keep: Some(Box::new(|_, _| Err("the disk is full".into()))), resume: None };
+    let full = Checkpoints { every: Some(500), store: Some(Box::new(|_, _| Err("the disk is full".into()))), resume: None };
     let ended = simulate(&case.machine, &case.workload, RunOptions { checkpoints: full, ..interval(case) });
     assert!(matches!(ended, Err(RunError::Checkpoint(message)) if message == "the disk is full"));
     let recorded = Checkpoints { every: Some(500), ..Checkpoints::default() };
@@ -266,7 +277,7 @@ fn a_cpu_trace_is_read_again_up_to_its_line() {
     let names = traces.iter().filter_map(|path| warpshard::chip::CpuApplication::named(path.to_str()?).ok());
     let applications: Vec<_> = names.take(2).collect();
     assert!(!applications.is_empty());
-    let case = Case { workload: built_in("reduce", &[("cta_count", "24")]), ..hetero::small() };
+    let case = Case { workload: built_in("reduce", &[("cta_count", "24")]), ..hetero::small_chip() };
     let options = |_: &Case| {
         let mut options = hetero::options(CpuEnd::Both);
         options.cpu.as_mut().unwrap().applications.clone_from(&applications);
@@ -275,8 +286,8 @@ fn a_cpu_trace_is_read_again_up_to_its_line() {
     stopped_and_resumed(&|| copy_of(&case), &options, 600);
 }
 
-/// Bytes of a saved state are altered at random, as by somebody who knows how to make its digest right again: the run ends with results or says what
-/// is wrong with the checkpoint, and the process goes on in either case.
+/// Random bytes of a saved state are altered, as by an attacker who recomputes the digest. The run ends with results or reports an error in
+/// the checkpoint, and the process survives in either case.
 #[test]
 fn a_forged_state_is_an_error_or_a_run() {
     let mut random = Rng::keyed(600, &[]);

@@ -1,4 +1,4 @@
-//! Machines with each kind of crossbar: what they are refused, and what head-of-line blocking costs.
+//! Machines with each kind of crossbar: refused settings, and the cost of head-of-line blocking.
 
 use warpshard::chip::{RunOptions, simulate};
 use warpshard::config::Override;
@@ -6,7 +6,7 @@ use warpshard::stats::EndedBy;
 
 use crate::common::{QUEUED, VC, built_in, machine};
 
-/// A model that asks for more than a slow network carries, from SMs without an L1.
+/// Returns the cycles of a model that saturates a slow network, from SMs without an L1.
 fn cycles(kind: &[(&str, &str)]) -> u64 {
     let slow = [("noc.input_queue", "64"), ("noc.output_queue", "64"), ("clocks.noc", "125 MHz"), ("gpu.sm.l1.cache.present", "false")];
     let overrides: Vec<_> = slow.iter().chain(kind).copied().collect();
@@ -20,7 +20,7 @@ fn cycles(kind: &[(&str, &str)]) -> u64 {
 fn head_of_line_blocking_makes_nothing_faster() {
     let (fifo, queued, vc) = (cycles(&[]), cycles(QUEUED), cycles(VC));
     assert!(10 * queued < 9 * fifo, "{queued} cycles with a queue per output, {fifo} with one per input");
-    // A packet of one flit per cycle and port needs more cycles where it has more flits.
+    // A port carries one flit per cycle, so packets of several flits need more cycles.
     assert!(vc > queued, "{vc} cycles with packets of flits, {queued} with whole packets");
 }
 
@@ -32,7 +32,7 @@ fn a_wider_channel_makes_packets_of_fewer_flits() {
 }
 
 #[test]
-fn keys_of_virtual_channels_are_refused_where_there_are_none_and_missed_where_there_are() {
+fn keys_of_virtual_channels_are_refused_without_and_required_with_a_vc_crossbar() {
     let refusal = |overrides: &[(&str, &str)]| {
         let overrides: Vec<Override> = overrides.iter().map(|(key, value)| Override::new(*key, *value)).collect();
         warpshard::catalogue().machine("tiny", &overrides).unwrap_err().to_string()

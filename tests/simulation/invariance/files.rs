@@ -1,11 +1,11 @@
-//! Runs whose results are kept as the files that they would be written to.
+//! Runs with their results in memory, in the form of the output files.
 
 use warpshard::chip::{RunOptions, RunResult, simulate};
 use warpshard::report::{RunFacts, csv, json};
 
 use crate::common::Case;
 
-/// The simulated files of a run.
+/// Simulated files of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Files {
     pub(crate) stats: String,
@@ -19,7 +19,7 @@ pub(crate) fn run(case: &Case, options: RunOptions) -> Files {
     files(case, &simulate(&case.machine, &case.workload, options).unwrap_or_else(|error| panic!("{}: {error}", case.name)))
 }
 
-/// Runs on two threads and asks to stop after a while of the host's time.
+/// Runs on two threads and requests a stop after some host time.
 pub(crate) fn run_stopped(case: &Case, after: std::time::Duration) -> Files {
     let options = RunOptions { threads: 2, ..RunOptions::default() };
     let stop = options.stop.clone();

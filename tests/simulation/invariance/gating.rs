@@ -1,4 +1,4 @@
-//! Runs in which cores are paused and turned off, alone and with a limit of CTAs: the same bytes for every way of running.
+//! Runs with paused and gated cores, alone and with a CTA limit: the same bytes for every way of running.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::files::{Files, run};
 use super::in_rotation;
 use crate::common::{Case, built_in, machine};
 
-/// Controllers of a run, by name, with their tables.
+/// Controllers of a run: names and parameter tables.
 type Policies = &'static [(&'static str, &'static str)];
 
 const SEARCHES: [Policies; 4] = [
@@ -19,7 +19,7 @@ const SEARCHES: [Policies; 4] = [
     &[("onac", "waves = 1\nthreshold = 0.7"), ("perf_sat", "period = 0.25")],
 ];
 
-/// A kernel that asks for more than the test machine's DRAM gives, so that some of its four cores can be turned off.
+/// Returns a kernel that saturates the test machine's DRAM, so that some of its four cores can be turned off.
 fn case() -> Case {
     let slow = machine("tiny", &[("clocks.dram", "250 MHz")]);
     Case { name: "stream".into(), machine: slow, workload: built_in("stream", &[("cta_count", "120")]), policy: None }
@@ -37,7 +37,7 @@ fn files(case: &Case, policies: Policies, options: RunOptions) -> Files {
     run(&case, RunOptions { controllers: controllers(policies), ..options })
 }
 
-/// The total of a counter, as the results have it.
+/// Returns the total of a counter from the results.
 fn total(files: &Files, kind: &str, name: &str) -> u64 {
     let stats: serde_json::Value = serde_json::from_str(&files.stats).unwrap();
     stats["components"][kind]["total"][name].as_u64().unwrap()
@@ -63,7 +63,7 @@ fn cores_that_are_turned_off_change_nothing_over_threads_epochs_and_intervals() 
 }
 
 #[test]
-fn a_search_for_cores_goes_together_with_a_limit_of_ctas() {
+fn a_core_search_works_with_a_cta_limit() {
     let case = case();
     let alone = files(&case, SEARCHES[0], RunOptions::default());
     for (policies, limiter) in [(SEARCHES[2], "static_limit"), (SEARCHES[3], "perf_sat")] {
@@ -71,12 +71,12 @@ fn a_search_for_cores_goes_together_with_a_limit_of_ctas() {
         let lines = |who: &str, knob: &str| both.timeline.lines().filter(|line| line.contains(who) && line.contains(knob)).count();
         assert!(lines("onac", ",power,") > 0 && lines("onac", ",found_cores,") == 1, "{policies:?}");
         assert!(lines(limiter, ",cta_limit,") > 0, "{policies:?}");
-        // The same work is done, whoever limits it.
+        // The executed work is the same under every limit.
         for counter in ["ctas_ended", "ended_cta_instructions"] {
             assert_eq!(total(&both, "sm", counter), total(&alone, "sm", counter), "{policies:?}: {counter}");
         }
     }
-    // Fewer CTAs are resident under the limit, also on cores that were paused and went on.
+    // The limit reduces the resident CTAs, also on cores that were paused and resumed.
     let mean = |files: &Files| total(files, "sm", "resident_warp_cycles") / total(files, "sm", "active_cycles");
     assert!(mean(&files(&case, SEARCHES[2], RunOptions::default())) < mean(&alone));
 }

@@ -1,4 +1,4 @@
-//! CPU cores and SMs on a mesh: the same bytes for every way of running, runs that end with the slowest core, and nothing lost.
+//! CPU cores and SMs on a mesh: the same bytes for every way of running, runs that end with the slowest core, and no lost requests.
 
 use std::sync::Arc;
 
@@ -21,24 +21,24 @@ fn gather() -> Arc<Workload> {
     built_in("gather", &[("cta_count", "24"), ("table", "262144"), ("rounds", "2")])
 }
 
-pub(crate) fn small() -> Case {
+pub(crate) fn small_chip() -> Case {
     let overrides = [("gpu.dispatch.launch_latency", "200")];
     Case { name: "gather with three profiles".into(), machine: machine("hetero-small", &overrides), workload: gather(), policy: None }
 }
 
-/// The same with GDDR5 behind command-level controllers, refresh on.
-pub(crate) fn small_gddr5() -> Case {
+/// Returns the small case with GDDR5 behind command-level controllers, with refresh.
+pub(crate) fn small_chip_gddr5() -> Case {
     let overrides = [("gpu.dispatch.launch_latency", "200"), ("mem.dram.controller", "standard")];
-    Case { name: "gather with three profiles on GDDR5".into(), machine: machine("hetero-small", &overrides), ..small() }
+    Case { name: "gather with three profiles on GDDR5".into(), machine: machine("hetero-small", &overrides), ..small_chip() }
 }
 
-const THREE: [&str; 3] = ["mcf", "lbm", "gcc"];
+const PROFILES: [&str; 3] = ["mcf", "lbm", "gcc"];
 
 pub(crate) fn options(end: CpuEnd) -> RunOptions {
-    RunOptions { interval: Some(1024), cpu: Some(load(&THREE, end)), ..RunOptions::default() }
+    RunOptions { interval: Some(1024), cpu: Some(load(&PROFILES, end)), ..RunOptions::default() }
 }
 
-fn same(base: &Files, other: &Files, what: &str) {
+fn assert_same_files(base: &Files, other: &Files, what: &str) {
     assert_eq!(other.stats, base.stats, "stats.json with {what}");
     assert_eq!(other.intervals, base.intervals, "intervals.csv with {what}");
 }
@@ -50,35 +50,35 @@ fn sum(outcome: &Outcome, kind: &str, name: &str) -> u64 {
 
 #[test]
 fn the_way_of_running_changes_nothing() {
-    let cases = [(small(), CpuEnd::Both), (small(), CpuEnd::Cpu), (small_gddr5(), CpuEnd::Cpu)];
+    let cases = [(small_chip(), CpuEnd::Both), (small_chip(), CpuEnd::Cpu), (small_chip_gddr5(), CpuEnd::Cpu)];
     for (number, (case, end)) in cases.into_iter().enumerate() {
         let base = run(&case, options(end));
         for &threads in in_rotation(&[2, 3, 5], number) {
-            same(&base, &run(&case, RunOptions { threads, ..options(end) }), &format!("{end:?}, {threads} threads"));
+            assert_same_files(&base, &run(&case, RunOptions { threads, ..options(end) }), &format!("{end:?}, {threads} threads"));
         }
         let changing = RunOptions { threads: 5, scaling: Scaling::Random(3), ..options(end) };
-        same(&base, &run(&case, changing), &format!("{end:?}, a changing number of threads"));
-        same(&base, &run(&case, RunOptions { epoch: Some(1), threads: 2, ..options(end) }), "epochs of one cycle");
-        same(&base, &run(&case, RunOptions { skip: false, ..options(end) }), "every cycle stepped");
+        assert_same_files(&base, &run(&case, changing), &format!("{end:?}, a changing number of threads"));
+        assert_same_files(&base, &run(&case, RunOptions { epoch: Some(1), threads: 2, ..options(end) }), "epochs of one cycle");
+        assert_same_files(&base, &run(&case, RunOptions { skip: false, ..options(end) }), "every cycle stepped");
         let unseen = run(&case, RunOptions { interval: None, ..options(end) });
         assert_eq!(unseen.stats, base.stats, "without intervals");
     }
 }
 
 #[test]
-fn controllers_that_watch_the_memory_side_decide_the_same_for_every_way_of_running() {
+fn controllers_of_the_memory_side_decide_the_same_for_every_way_of_running() {
     let congestion = "high = 0.02\nlow = 0.01\ninterval = 256";
     let throttled = [("gpu.dispatch.launch_latency", "200"), ("gpu.sm.ccws.enabled", "true")];
     for (number, policy) in [("cm_cpu", congestion), ("cm_bal", congestion), ("dyncta", "period = 256")].into_iter().enumerate() {
-        // DYNCTA is the baseline that limits CTAs; with it the SMs throttle loads.
-        let machine = if policy.0 == "dyncta" { machine("hetero-small", &throttled) } else { small().machine };
-        let case = Case { policy: Some(policy), machine, ..small() };
+        // DYNCTA is the baseline that limits CTAs; in this case the SMs also throttle loads with CCWS.
+        let machine = if policy.0 == "dyncta" { machine("hetero-small", &throttled) } else { small_chip().machine };
+        let case = Case { policy: Some(policy), machine, ..small_chip() };
         let with = |options| RunOptions { controllers: case.controllers(), ..options };
         let base = run(&case, with(options(CpuEnd::Both)));
         assert!(base.timeline.contains("warp_limit"), "{}: nothing was decided", policy.0);
         for &(threads, epoch, skip) in in_rotation(&[(2, None, true), (3, Some(7), true), (2, None, false)], number) {
             let other = run(&case, with(RunOptions { threads, epoch, skip, ..options(CpuEnd::Both) }));
-            same(&base, &other, &format!("{}, {threads} threads", policy.0));
+            assert_same_files(&base, &other, &format!("{}, {threads} threads", policy.0));
             assert_eq!(other.timeline, base.timeline, "timeline.csv of {}", policy.0);
         }
     }
@@ -86,19 +86,19 @@ fn controllers_that_watch_the_memory_side_decide_the_same_for_every_way_of_runni
 
 #[test]
 fn a_cycle_limit_gives_the_same_for_every_way_of_running() {
-    let case = small();
+    let case = small_chip();
     let whole = run(&case, options(CpuEnd::Both));
     for limit in [1, 777, whole.cycles / 2, whole.counted_until - 1] {
         let limited = |threads, skip| run(&case, RunOptions { max_cycles: Some(limit), threads, skip, ..options(CpuEnd::Both) });
         let base = limited(1, true);
         assert_eq!(base.counted_until, limit);
-        same(&base, &limited(3, false), &format!("a limit of {limit}"));
+        assert_same_files(&base, &limited(3, false), &format!("a limit of {limit}"));
     }
 }
 
 #[test]
 fn a_run_ends_when_the_slowest_core_has_reached_its_count() {
-    let case = small();
+    let case = small_chip();
     let result = simulate(&case.machine, &case.workload, options(CpuEnd::Cpu)).unwrap();
     let outcome = result.outcome;
     assert_eq!(outcome.ended_by, EndedBy::Completed);
@@ -114,7 +114,7 @@ fn a_run_ends_when_the_slowest_core_has_reached_its_count() {
 
 #[test]
 fn kernels_wait_until_the_slowest_core_is_warm() {
-    let case = small();
+    let case = small_chip();
     let outcome = simulate(&case.machine, &case.workload, options(CpuEnd::Both)).unwrap().outcome;
     let warm = |component: &&warpshard::stats::ComponentStats| component.kind == "cpu";
     let slowest =
@@ -128,13 +128,13 @@ fn kernels_wait_until_the_slowest_core_is_warm() {
 }
 
 #[test]
-fn every_read_of_a_core_is_answered_once_and_by_its_own_partition() {
+fn every_read_of_a_core_has_one_reply_from_the_owning_partition() {
     let case = Case {
         machine: machine(
             "hetero-small",
             &[("mem.map.cpu_partitions", "1"), ("noc.mesh.cpu_vcs", "1"), ("noc.mesh.cpu_channel_bytes", "8 B")],
         ),
-        ..small()
+        ..small_chip()
     };
     let result = simulate(&case.machine, &case.workload, RunOptions { log: true, threads: 2, ..options(CpuEnd::Both) }).unwrap();
     let name = |link: warpshard::base::LinkId| result.link_names[link.index()].as_str();
@@ -165,8 +165,8 @@ fn every_read_of_a_core_is_answered_once_and_by_its_own_partition() {
 }
 
 #[test]
-fn stalls_are_between_nothing_and_every_cycle_of_every_partition() {
-    let case = small();
+fn stalls_are_bounded_by_the_cycles_of_all_partitions() {
+    let case = small_chip();
     let outcome = simulate(
         &case.machine,
         &case.workload,
@@ -187,22 +187,22 @@ fn stalls_are_between_nothing_and_every_cycle_of_every_partition() {
 }
 
 #[test]
-fn the_whole_chip_runs_fourteen_profiles_beside_a_kernel() {
+fn the_whole_chip_runs_fourteen_profiles_and_a_kernel() {
     let names = ["mcf", "lbm", "milc", "Gems", "soplex", "gcc", "astar", "namd", "povray", "tpcw", "sjbb", "swim", "art", "ocean"];
-    let case = Case { machine: machine("hetero", &[]), ..small() };
+    let case = Case { machine: machine("hetero", &[]), ..small_chip() };
     let options = |threads| RunOptions {
         cpu: Some(CpuLoad { warm: 300, measure: 700, ..load(&names, CpuEnd::Cpu) }),
         threads,
         ..options(CpuEnd::Cpu)
     };
     let base = run(&case, options(1));
-    same(&base, &run(&case, options(3)), "three threads");
+    assert_same_files(&base, &run(&case, options(3)), "three threads");
 }
 
 #[test]
-fn tiles_with_two_and_six_sms_run_a_kernel_beside_fourteen_cores() {
+fn tiles_with_two_and_six_sms_run_a_kernel_and_fourteen_cores() {
     for (name, sms) in [("hetero-2", 14), ("hetero-6", 42)] {
-        let case = Case { machine: machine(name, &[("gpu.dispatch.launch_latency", "200")]), ..small() };
+        let case = Case { machine: machine(name, &[("gpu.dispatch.launch_latency", "200")]), ..small_chip() };
         assert_eq!(case.machine.gpu.sms, sms);
         let options = |threads| RunOptions {
             cpu: Some(CpuLoad {
@@ -215,7 +215,7 @@ fn tiles_with_two_and_six_sms_run_a_kernel_beside_fourteen_cores() {
             ..options(CpuEnd::Both)
         };
         let base = run(&case, options(1));
-        same(&base, &run(&case, options(3)), &format!("three threads on {name}"));
+        assert_same_files(&base, &run(&case, options(3)), &format!("three threads on {name}"));
         let outcome = simulate(&case.machine, &case.workload, options(2)).unwrap().outcome;
         assert_eq!((outcome.kernels[0].ctas_done, outcome.cpu_applications.len()), (24, 14), "{name}");
         let busy = outcome
@@ -228,8 +228,8 @@ fn tiles_with_two_and_six_sms_run_a_kernel_beside_fourteen_cores() {
 }
 
 #[test]
-fn loads_that_do_not_fit_are_refused_in_words() {
-    let case = small();
+fn cpu_loads_that_do_not_fit_are_refused_with_a_message() {
+    let case = small_chip();
     let error = |machine: &str, names: &[&str]| {
         let machine = crate::common::machine(machine, &[]);
         simulate(&machine, &case.workload, RunOptions { cpu: Some(load(names, CpuEnd::Both)), ..RunOptions::default() })

@@ -1,4 +1,4 @@
-//! Several ranks, each with threads of its own, simulate one machine: every rank ends with the bytes of one process.
+//! Several ranks with several threads each simulate one machine: every rank ends with the bytes of a single-process run.
 
 use warpshard::chip::{CpuApplication, CpuEnd, CpuLoad, RunError, RunOptions, RunResult, simulate};
 use warpshard::engine::{LocalRanks, Ranks};
@@ -7,10 +7,10 @@ use super::files::{Files, files, run};
 use super::{in_rotation, interval, systems};
 use crate::common::{Case, at_length, built_in, cases, machine};
 
-/// Ranks and the threads of each.
+/// Pairs of ranks and threads per rank.
 const WAYS: [(usize, usize); 5] = [(1, 2), (2, 1), (2, 2), (4, 1), (3, 2)];
 
-/// The results of all ranks, which are threads of this process.
+/// Runs all ranks as threads of this process and returns their results.
 pub(crate) fn in_ranks(
     case: &Case,
     (ranks, threads): (usize, usize),
@@ -30,7 +30,7 @@ pub(crate) fn in_ranks(
     })
 }
 
-fn same(case: &Case, base: &Files, way: (usize, usize), options: impl Fn() -> RunOptions + Sync) {
+fn assert_same_files(case: &Case, base: &Files, way: (usize, usize), options: impl Fn() -> RunOptions + Sync) {
     for (rank, result) in in_ranks(case, way, |_| options()).into_iter().enumerate() {
         let other = files(case, &result.unwrap_or_else(|error| panic!("{}: rank {rank} of {way:?}: {error}", case.name)));
         let what = format!("{}: rank {rank} of {} ranks with {} threads", case.name, way.0, way.1);
@@ -44,9 +44,9 @@ fn same(case: &Case, base: &Files, way: (usize, usize), options: impl Fn() -> Ru
 fn ranks_change_nothing() {
     for (i, case) in cases().iter().enumerate() {
         let base = run(case, interval(case));
-        // Every case in some ways, the first in all.
+        // The first case runs in all ways, the other cases in some.
         for (_, way) in WAYS.into_iter().enumerate().filter(|(way, _)| i == 0 || way % 5 == i % 5 || at_length() && way % 3 == i % 3) {
-            same(case, &base, way, || interval(case));
+            assert_same_files(case, &base, way, || interval(case));
         }
     }
 }
@@ -63,7 +63,7 @@ fn ranks_change_nothing_on_a_chip_with_cpu_cores() {
         RunOptions { interval: Some(1024), cpu: Some(load), controllers: case.controllers(), ..RunOptions::default() }
     };
     let base = run(&case, options());
-    in_rotation(&WAYS[2..], 0).iter().for_each(|way| same(&case, &base, *way, options));
+    in_rotation(&WAYS[2..], 0).iter().for_each(|way| assert_same_files(&case, &base, *way, options));
 }
 
 #[test]
@@ -71,17 +71,17 @@ fn ranks_change_nothing_in_systems_of_several_gpus() {
     for (i, case) in systems::cases().iter().enumerate() {
         let base = run(case, interval(case));
         for (_, way) in WAYS.into_iter().enumerate().filter(|(way, _)| way % 5 == i % 5 || at_length() && way % 2 == i % 2) {
-            same(case, &base, way, || interval(case));
+            assert_same_files(case, &base, way, || interval(case));
         }
     }
 }
 
 #[test]
-fn a_limit_a_short_epoch_and_stepping_every_cycle_are_those_of_one_process() {
+fn ranks_with_limits_short_epochs_and_stepping_match_one_process() {
     let case = &cases()[0];
     for (epoch, skip) in [(Some(1), true), (Some(7), false)] {
         let options = || RunOptions { max_cycles: Some(2_345), epoch, skip, ..interval(case) };
-        same(case, &run(case, options()), (3, 2), options);
+        assert_same_files(case, &run(case, options()), (3, 2), options);
     }
 }
 
@@ -97,11 +97,11 @@ fn a_request_to_stop_on_one_rank_ends_all_at_the_same_cycle() {
     assert!(files[0].stats.contains("\"interrupted\""));
 }
 
-/// A rank that is gone after a few exchanges.
+/// A rank that panics after a few exchanges.
 #[derive(Debug)]
-struct Dying(LocalRanks, u32);
+struct FailingRank(LocalRanks, u32);
 
-impl Ranks for Dying {
+impl Ranks for FailingRank {
     fn rank(&self) -> usize {
         self.0.rank()
     }
@@ -118,12 +118,12 @@ impl Ranks for Dying {
 }
 
 #[test]
-fn a_rank_that_dies_ends_the_others_with_its_number() {
+fn a_failing_rank_ends_the_others_with_its_number() {
     let case = &cases()[0];
     let errors: Vec<String> = std::thread::scope(|scope| {
         let start = |rank: LocalRanks| {
             scope.spawn(move || {
-                let ranks: Box<dyn Ranks> = if rank.rank() == 1 { Box::new(Dying(rank, 9)) } else { Box::new(rank) };
+                let ranks: Box<dyn Ranks> = if rank.rank() == 1 { Box::new(FailingRank(rank, 9)) } else { Box::new(rank) };
                 simulate(&case.machine, &case.workload, RunOptions { ranks: Some(ranks), threads: 2, ..interval(case) })
             })
         };

@@ -1,8 +1,8 @@
-//! What is recorded of single units changes nothing, and is the same for every number of threads and every epoch; bulk copies, barriers and
-//! products are as many as the counters say.
+//! Recordings of single units do not change results, and are the same for every number of threads and every epoch length. The numbers of
+//! recorded bulk copies, barriers and products match the counters.
 
 use warpshard::chip::{RunOptions, RunResult, simulate};
-use warpshard::stats::activity::{BesideChange, Doing, Recording, WarpReason};
+use warpshard::stats::activity::{AsyncEventKind, Recording, WarpActivity, WarpReason};
 
 use super::files::files;
 use crate::common::{Case, TILES, machine, program};
@@ -14,9 +14,9 @@ fn recorded(case: &Case, threads: usize, epoch: Option<u64>) -> RunResult {
 }
 
 #[test]
-fn copies_phases_and_products_are_recorded_as_they_are_counted() {
+fn recorded_copies_phases_and_products_match_the_counters() {
     for path in ["programs/tensor/wgmma_gemm.toml", "programs/tensor/wgmma_gemm_pairs.toml", "programs/tensor/wgmma_attention.toml"] {
-        // The states of warps are counted for the recording alone.
+        // Only the recording enables the states of warps here.
         let settings: Vec<_> = TILES.iter().copied().filter(|(key, _)| *key != "gpu.sm.warp_states").collect();
         let case = Case { name: path.into(), machine: machine("tiny", &settings), workload: program(path), policy: None };
         let base = simulate(&case.machine, &case.workload, RunOptions::default()).unwrap();
@@ -28,18 +28,18 @@ fn copies_phases_and_products_are_recorded_as_they_are_counted() {
 
         let (mut begun, mut ended, mut waits, mut phases, mut multiplied) = (0, 0, 0, 0, 0);
         let mut warps = 0;
-        for event in one.activity.sms.iter().flat_map(|sm| &sm.beside.events) {
+        for event in one.activity.sms.iter().flat_map(|sm| &sm.async_events.events) {
             match event.what {
-                BesideChange::CopyBegins { .. } => begun += 1,
-                BesideChange::CopyEnds { .. } => ended += 1,
-                BesideChange::WaitBegins { .. } | BesideChange::StoresWaitBegins { .. } => waits += 1,
-                BesideChange::WaitEnds { .. } => waits -= 1,
-                BesideChange::PhaseEnds { .. } => phases += 1,
-                BesideChange::Product { group, begins, ends } => {
+                AsyncEventKind::CopyBegins { .. } => begun += 1,
+                AsyncEventKind::CopyEnds { .. } => ended += 1,
+                AsyncEventKind::WaitBegins { .. } | AsyncEventKind::StoresWaitBegins { .. } => waits += 1,
+                AsyncEventKind::WaitEnds { .. } => waits -= 1,
+                AsyncEventKind::PhaseEnds { .. } => phases += 1,
+                AsyncEventKind::Product { group, begins, ends } => {
                     warps = warps.max(group.count_ones());
                     multiplied += ends - begins;
                 }
-                BesideChange::BarrierBegins { .. } => {}
+                AsyncEventKind::BarrierBegins { .. } => {}
             }
         }
         assert!(begun > 0 && phases > 0 && warps == 4, "{path}: {begun} copies, {phases} phases, products of {warps} warps");
@@ -49,7 +49,7 @@ fn copies_phases_and_products_are_recorded_as_they_are_counted() {
         let states = one.activity.sms.iter().flat_map(|sm| &sm.warps.events).filter_map(|change| change.state);
         let mut reasons: Vec<WarpReason> = Vec::new();
         for state in states {
-            let Doing::Reason(reason) = state else { panic!("{path}: {state:?} on a core with control words") };
+            let WarpActivity::Reason(reason) = state else { panic!("{path}: {state:?} on a core with control words") };
             if !reasons.contains(&reason) {
                 reasons.push(reason);
             }

@@ -1,5 +1,5 @@
-//! Relaxed runs: the same bytes for every number of threads and every repetition, exact where epochs are short enough, and
-//! honest about what came late.
+//! Relaxed runs: the same bytes for every number of threads and every repetition, exact if epochs are short enough, and with correct counts
+//! of late messages.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use warpshard::stats::{EndedBy, Outcome, Relaxed};
 use super::in_rotation;
 use crate::common::{Case, built_in, machine, shared, trace};
 
-/// Two machines, two models, and a recorded trace.
+/// Returns two machines, each with two models and a recorded trace.
 fn cases() -> Vec<Case> {
     let gather = built_in("gather", &[("cta_count", "40"), ("table", "65536"), ("rounds", "2")]);
     let gemm = built_in("gemm_tiled", &[("n", "128"), ("k", "32")]);
@@ -40,12 +40,12 @@ fn run(case: &Case, options: RunOptions) -> Outcome {
     simulate(&case.machine, &case.workload, options).unwrap_or_else(|error| panic!("{}: {error}", case.name)).outcome
 }
 
-/// The simulated files of an outcome.
+/// Returns the simulated files of an outcome.
 fn files(case: &Case, outcome: &Outcome) -> (String, String) {
     (json::stats(&RunFacts::of(&case.machine, &case.workload.name, 1), outcome), csv::intervals(&outcome.intervals))
 }
 
-fn late(outcome: &Outcome) -> Relaxed {
+fn late_messages(outcome: &Outcome) -> Relaxed {
     outcome.relaxed.expect("a relaxed run says that it is one")
 }
 
@@ -55,7 +55,7 @@ fn threads_and_repetitions_change_nothing() {
         let epoch = 4 * lookahead(&case);
         let base = run(&case, relaxed(epoch, 1));
         assert_eq!(base.ended_by, EndedBy::Completed, "{}", case.name);
-        let Relaxed { epoch_cycles, messages, late, .. } = late(&base);
+        let Relaxed { epoch_cycles, messages, late, .. } = late_messages(&base);
         assert_eq!(epoch_cycles, epoch);
         assert!(late.count > 0 && late.count <= messages, "{}: {late:?}", case.name);
         assert!(late.worst <= epoch && late.cycles <= late.count * late.worst, "{}: {late:?}", case.name);
@@ -75,7 +75,7 @@ fn epochs_within_the_lookahead_give_the_bytes_of_an_exact_run() {
         assert_eq!(exact.relaxed, None);
         for epoch in [lookahead, lookahead.div_ceil(3)] {
             let other = run(&case, relaxed(epoch, 2));
-            let Relaxed { messages, late, .. } = late(&other);
+            let Relaxed { messages, late, .. } = late_messages(&other);
             assert!(messages > 0);
             assert_eq!((late.count, late.cycles, late.worst), (0, 0, 0), "{}: epochs of {epoch}", case.name);
             let bare = Outcome { relaxed: None, ..other.clone() };
@@ -86,7 +86,7 @@ fn epochs_within_the_lookahead_give_the_bytes_of_an_exact_run() {
 }
 
 #[test]
-fn relaxed_results_are_wrong_but_whole() {
+fn relaxed_results_are_approximate_but_complete() {
     let case = &cases()[3];
     let exact = run(case, RunOptions::default());
     let other = run(case, relaxed(8 * lookahead(case), 2));
@@ -116,7 +116,7 @@ fn cpu_cores_on_a_mesh_run_relaxed_on_any_number_of_threads() {
     let load = CpuLoad { applications, warm: 500, measure: 2000, gpu_waits: true, end: CpuEnd::Both, seed: 1 };
     let options = |threads| RunOptions { cpu: Some(load.clone()), ..relaxed(3 * lookahead(&case), threads) };
     let base = run(&case, options(1));
-    assert!(late(&base).late.count > 0);
+    assert!(late_messages(&base).late.count > 0);
     assert_eq!(files(&case, &run(&case, options(3))), files(&case, &base));
 }
 

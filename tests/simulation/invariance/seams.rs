@@ -1,5 +1,5 @@
-//! Policies that are no default, those of the simulator and those of a calling program: the same bytes on any number of threads, in epochs of any
-//! length and through checkpoints, and another result than with the default.
+//! Non-default policies of the simulator and of an embedding program: the same bytes on any number of threads, in epochs of any length and
+//! through checkpoints, and other results than with the default policies.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use warpshard::config::{Machine, Override};
 
 use super::checkpoints::stopped_and_resumed;
 use super::files::run;
-use super::{in_rotation, interval, same};
+use super::{assert_same_files, in_rotation, interval};
 use crate::common::{Case, built_in};
 
 #[path = "../../embedding/src/policies.rs"]
@@ -18,7 +18,7 @@ mod workload;
 
 type Settings = &'static [(&'static str, &'static str)];
 
-/// What makes the test machine's crossbar a mesh of two rows.
+/// Overrides that give the test machine a mesh of two rows.
 const MESH: Settings = &[
     ("noc.topology", "mesh"),
     ("noc.mesh.columns", "4"),
@@ -36,7 +36,7 @@ const COMMANDS: Settings = &[
     ("mem.dram.timing.tFAW", "14"),
 ];
 
-/// Each policy with the settings that choose it, after those that it has in common with the default.
+/// Settings that the default shares with a policy, and the settings that select the policy.
 const POLICIES: &[(Settings, Settings)] = &[
     (SMALL_L1, &[("gpu.sm.l1.cache.replacement", "ship")]),
     (&[], &[("mem.llc.replacement", "ship")]),
@@ -68,7 +68,7 @@ const POLICIES: &[(Settings, Settings)] = &[
 
 fn machine(settings: &[&[(&str, &str)]]) -> Machine {
     let overrides: Vec<Override> = settings.concat().iter().map(|(key, value)| Override::new(*key, *value)).collect();
-    let catalogue = warpshard::catalogue().with_own(policies::own());
+    let catalogue = warpshard::catalogue().with_policies(policies::own());
     catalogue.machine("tiny", &overrides).unwrap_or_else(|error| panic!("{error}")).machine
 }
 
@@ -81,14 +81,14 @@ fn cases(with: Settings, policy: Settings) -> [Case; 2] {
 }
 
 #[test]
-fn policies_that_are_no_default_change_results_and_no_way_of_running_does() {
+fn non_default_policies_change_results_and_ways_of_running_do_not() {
     for (seed, (with, policy)) in (400..).zip(POLICIES) {
         let differs = cases(with, policy).iter().any(|case| {
             let default = Case { machine: machine(&[with]), workload: Arc::clone(&case.workload), name: case.name.clone(), policy: None };
             run(&default, interval(&default)).stats != run(case, interval(case)).stats
         });
         assert!(differs, "{policy:?} has no effect");
-        // One of the two workloads, in turn.
+        // The seed selects one of the two workloads.
         let fresh = || {
             let [gather, walk] = cases(with, policy);
             if seed % 2 == 0 { walk } else { gather }
@@ -96,19 +96,24 @@ fn policies_that_are_no_default_change_results_and_no_way_of_running_does() {
         let case = fresh();
         let base = run(&case, interval(&case));
         for &(threads, epoch) in in_rotation(&[(2, Some(1)), (5, Some(7))], seed as usize / 2) {
-            same(&case, &base, RunOptions { threads, epoch, ..interval(&case) }, &format!("{threads} threads and epochs of {epoch:?}"));
+            assert_same_files(
+                &case,
+                &base,
+                RunOptions { threads, epoch, ..interval(&case) },
+                &format!("{threads} threads and epochs of {epoch:?}"),
+            );
         }
-        same(&case, &base, RunOptions { skip: false, ..interval(&case) }, "every cycle stepped");
+        assert_same_files(&case, &base, RunOptions { skip: false, ..interval(&case) }, "every cycle stepped");
         stopped_and_resumed(&fresh, &interval, seed);
     }
 }
 
 #[test]
-fn a_machine_that_says_own_is_refused_where_the_program_brings_nothing() {
+fn a_machine_with_own_policies_is_refused_if_the_program_defines_none() {
     for (with, policy) in POLICIES.iter().filter(|(_, policy)| policy.iter().any(|(_, word)| *word == "own")) {
         let overrides: Vec<Override> = [*with, *policy].concat().iter().map(|(key, value)| Override::new(*key, *value)).collect();
         let machine = warpshard::catalogue().machine("tiny", &overrides).unwrap_or_else(|error| panic!("{error}")).machine;
         let error = simulate(&machine, &workload::walk(), RunOptions::default()).unwrap_err().to_string();
-        assert!(error.contains(&format!("`{}` is \"own\"", policy[0].0)) && error.contains("Catalogue::with_own"), "{error}");
+        assert!(error.contains(&format!("`{}` is \"own\"", policy[0].0)) && error.contains("Catalogue::with_policies"), "{error}");
     }
 }

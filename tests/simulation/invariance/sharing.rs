@@ -1,5 +1,5 @@
-//! Applications that share the GPU under a controller that changes owners and maxima at random: the same bytes for every way of running,
-//! and every instruction of every application once.
+//! Applications that share the GPU under a controller that changes owners and limits at random: the same bytes for every way of running,
+//! and every application executes each instruction once.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::common::{Case, built_in, machine};
 
 pub(crate) const MODES: [&str; 3] = ["left-over", "spatial", "interleaved"];
 
-/// Decides at random, from a seed, on a machine with this way of sharing.
+/// Controller with random decisions from a seed, on a machine with the given sharing mode and preemption technique.
 #[derive(warpshard::state::State)]
-pub(crate) struct Shuffle(pub(crate) Rng, pub(crate) Option<Preemption>, pub(crate) &'static str);
+pub(crate) struct RandomSharing(pub(crate) Rng, pub(crate) Option<Preemption>, pub(crate) &'static str);
 
-impl Shuffle {
-    /// The knob that only this way of sharing heeds.
+impl RandomSharing {
+    /// Returns the knob that only exists in this sharing mode.
     fn of_mode(&self) -> Option<Knob> {
         match self.2 {
             "spatial" => Some(Knob::Owner),
@@ -32,11 +32,11 @@ impl Shuffle {
     }
 }
 
-/// Takes single CTAs away, each in a way of its own, whenever a kernel becomes ready and at regular times.
+/// Controller that preempts single CTAs with random techniques, whenever a kernel becomes ready and at regular times.
 #[derive(warpshard::state::State)]
-pub(crate) struct Pick(pub(crate) Rng);
+pub(crate) struct RandomCtaPreemption(pub(crate) Rng);
 
-impl Controller for Pick {
+impl Controller for RandomCtaPreemption {
     fn name(&self) -> &str {
         "pick"
     }
@@ -49,7 +49,7 @@ impl Controller for Pick {
         KnobSet::of(&[Knob::PreemptCta])
     }
 
-    fn wants_ctas(&self) -> bool {
+    fn reads_ctas(&self) -> bool {
         true
     }
 
@@ -60,7 +60,7 @@ impl Controller for Pick {
             out.signal(Some(sm), "gone", progress.gone.iter().map(|gone| gone.left.0 as f64).sum());
             for cta in &progress.resident {
                 let how = ways[self.0.below(4) as usize];
-                // A CTA that is flushed again and again would never end.
+                // Preemption ends after a time, because a CTA that is flushed repeatedly would never end.
                 if self.0.below(3) == 0 && seen.cycle < Cycle(60_000) {
                     out.decide(Decision::PreemptCta { sm, kernel: cta.kernel, cta: cta.cta, how });
                 }
@@ -70,7 +70,7 @@ impl Controller for Pick {
     }
 }
 
-impl Controller for Shuffle {
+impl Controller for RandomSharing {
     fn name(&self) -> &str {
         "shuffle"
     }
@@ -95,7 +95,7 @@ impl Controller for Shuffle {
         [owner, most].into_iter().filter(|decision| of_mode == Some(decision.knob())).for_each(|decision| out.decide(decision));
         out.decide(Decision::Bypass { sm: on, kernel, ctas: below(4) });
         out.decide(Decision::CtaLimit { sm: Some(SmId(below(sms) as u16)), limit: 1 + below(8) });
-        // A CTA that is flushed again and again would never end.
+        // Preemption ends after a time, because a CTA that is flushed repeatedly would never end.
         if let Some(how) = self.1.filter(|_| seen.cycle < Cycle(60_000)) {
             out.decide(Decision::Preempt { sm: Some(sm), how });
         }
@@ -111,7 +111,7 @@ pub(crate) fn parts() -> Vec<Part> {
 }
 
 pub(crate) fn case(mode: &str, again: bool) -> Case {
-    // In one of the modes a switch is traffic, in another what is under way is squashed.
+    // The spatial mode models a switch as traffic, and the interleaved mode squashes outstanding accesses.
     let switch = if mode == "spatial" { "traffic" } else { "time" };
     let (order, under_way) = if mode == "interleaved" { ("kernel-gto", "squashed") } else { ("lrr", "awaited") };
     let settings = [
@@ -129,10 +129,10 @@ pub(crate) const TECHNIQUES: [Option<Preemption>; 3] = [None, Some(Preemption::S
 
 fn shuffled(case: &Case, seed: u64, how: Option<Preemption>, options: RunOptions) -> Files {
     let mode = MODES.into_iter().find(|mode| *mode == case.name).unwrap();
-    run(case, RunOptions { controllers: vec![Box::new(Shuffle(Rng::keyed(seed, &[0]), how, mode))], ..options })
+    run(case, RunOptions { controllers: vec![Box::new(RandomSharing(Rng::keyed(seed, &[0]), how, mode))], ..options })
 }
 
-/// The total of a counter of SMs.
+/// Returns the total of an SM counter.
 fn counted(files: &Files, name: &str) -> u64 {
     let stats: serde_json::Value = serde_json::from_str(&files.stats).unwrap();
     stats["components"]["sm"]["total"][name].as_u64().unwrap()
@@ -165,7 +165,7 @@ fn the_way_of_running_changes_nothing_for_applications_that_share_the_gpu() {
 }
 
 #[test]
-fn every_application_executes_what_it_executes_alone_however_the_gpu_is_shared() {
+fn every_application_executes_the_same_instructions_as_alone() {
     let alone: Vec<u64> = parts()
         .into_iter()
         .map(|part| {
@@ -176,12 +176,12 @@ fn every_application_executes_what_it_executes_alone_however_the_gpu_is_shared()
         })
         .collect();
     for mode in MODES {
-        // What is counted by SM is of all executions, so there is one where something is executed in vain.
+        // SM counters cover all executions, so applications with wasted instructions run only once here.
         let switched_again = mode != "interleaved";
         for (how, again) in [(None, true), (Some(Preemption::Switch), switched_again), (Some(Preemption::Flush), false)] {
             let files = shuffled(&case(mode, again), 0, how, RunOptions { threads: 2, ..RunOptions::default() });
             let executed: Vec<u64> = applications(&files).iter().map(|app| app["warp_instructions"].as_u64().unwrap()).collect();
-            // What was executed in vain is counted by SM.
+            // The SMs count wasted instructions.
             let in_vain = counted(&files, "flushed_warp_instructions") + counted(&files, "replayed_warp_instructions");
             if in_vain > 0 {
                 assert_eq!(executed.iter().sum::<u64>() - in_vain, alone.iter().sum::<u64>(), "{mode}");
@@ -192,14 +192,14 @@ fn every_application_executes_what_it_executes_alone_however_the_gpu_is_shared()
     }
 }
 
-/// Decisions on single SMs of a knob, in the timeline.
+/// Counts the timeline's decisions of a knob on single SMs.
 fn on_single_sms(files: &Files, knob: &str) -> usize {
     let columns = |line: &&str| line.split(',').nth(2).is_some_and(|sm| !sm.is_empty()) && line.split(',').nth(3) == Some(knob);
     files.timeline.lines().filter(columns).count()
 }
 
 #[test]
-fn kernel_management_decides_the_same_however_the_run_is_stepped() {
+fn kernel_management_decides_the_same_for_every_way_of_running() {
     let model = |name: &str, parameters: &[(&str, &str)]| Part { workload: (*built_in(name, parameters)).clone(), priority: 0 };
     let pool = || {
         let gather = model("gather", &[("cta_count", "160"), ("table", "8192"), ("rounds", "3")]);
@@ -220,7 +220,7 @@ fn kernel_management_decides_the_same_however_the_run_is_stepped() {
 }
 
 #[test]
-fn the_way_of_running_changes_nothing_where_single_ctas_are_taken_away_from_sms_allocated_by_ranges() {
+fn the_way_of_running_changes_nothing_with_preempted_ctas_and_range_allocation() {
     let machines =
         [("time", "true", "awaited"), ("traffic", "false", "awaited"), ("time", "true", "squashed"), ("traffic", "true", "squashed")];
     for (number, (switch, share, under_way)) in machines.into_iter().enumerate() {
@@ -232,10 +232,12 @@ fn the_way_of_running_changes_nothing_where_single_ctas_are_taken_away_from_sms_
             ("gpu.dispatch.under_way", under_way),
         ];
         let mut workload = mix(parts(), true).unwrap();
-        // One of more priority arrives late.
+        // An application with higher priority arrives late.
         workload.applications[1].arrivals = vec![Cycle(5000)];
         let case = Case { name: switch.into(), machine: machine("tiny", &settings), workload: Arc::new(workload), policy: None };
-        let picked = |options: RunOptions| run(&case, RunOptions { controllers: vec![Box::new(Pick(Rng::keyed(3, &[1])))], ..options });
+        let picked = |options: RunOptions| {
+            run(&case, RunOptions { controllers: vec![Box::new(RandomCtaPreemption(Rng::keyed(3, &[1])))], ..options })
+        };
         let base = picked(RunOptions { interval: Some(1000), ..RunOptions::default() });
         assert!(counted(&base, "ctas_switched") > 0 && counted(&base, "ctas_flushed") > 0 && counted(&base, "ctas_returned") > 0);
         assert_eq!(counted(&base, "replayed_warp_instructions") > 0, under_way == "squashed");

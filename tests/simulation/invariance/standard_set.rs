@@ -1,4 +1,4 @@
-//! The standard set gives the same bytes for every way of running, as `bench --check` looks at it.
+//! The standard set gives the same bytes for every way of running, as checked by `bench --check`.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ fn a_whole_trace_is_the_same_too() {
 }
 
 #[test]
-fn a_name_that_no_trace_has_is_told() {
+fn an_unknown_trace_name_is_an_error() {
     let options = CheckOptions { max_cycles: None, only: Some("no such trace".to_owned()) };
     assert!(matches!(run_check(&References::default(), &traces(), &options), Err(StudyError::Nothing(_))));
 }

@@ -7,8 +7,8 @@ use warpshard::engine::Scaling;
 use warpshard::workload::Workload;
 
 use super::files::{Files, run};
-use super::small_systems::{OTHER, in_turn, system};
-use super::{in_rotation, interval, same};
+use super::small_systems::{OTHER_KIND, in_turn, system};
+use super::{assert_same_files, in_rotation, interval};
 use crate::common::{Case, built_in};
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -26,9 +26,9 @@ pub(crate) fn cases() -> Vec<Case> {
         ("system.peer.count", "2"),
     ];
     let switched = [("system.launch", "spread"), ("system.memory", "first-touch"), ("system.peer.topology", "switch")];
-    let kinds = |memory| [&OTHER[..], &spread(memory)].concat();
-    // Controllers see SMs of one kind at one clock; their number and the memory may differ.
-    let unequal = [&OTHER[..4], &spread("interleaved")].concat();
+    let kinds = |memory| [&OTHER_KIND[..], &spread(memory)].concat();
+    // Controllers need SMs of one kind and clock; the number of SMs and the memory may differ.
+    let unequal = [&OTHER_KIND[..4], &spread("interleaved")].concat();
     let alternate = Some(("alternate", "low = 1\nhigh = 3\nctas = 4"));
     vec![
         case("interleaved", system("2", &spread("interleaved")), &gather, None),
@@ -39,7 +39,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("two kinds, interleaved", system("4", &kinds("interleaved")), &gather, None),
         case("two kinds, first touch", system("4", &kinds("first-touch")), &histogram, None),
         case("two kinds, controlled", system("4", &unequal), &gather, alternate),
-        case("two kinds, copies and events", system("4", &OTHER), &in_turn(&reduce, 4), None),
+        case("two kinds, copies and events", system("4", &OTHER_KIND), &in_turn(&reduce, 4), None),
         case("copies and events", system("2", &[]), &in_turn(&reduce, 2), None),
         case("copies and events of eight", system("8", &eight[2..]), &in_turn(&reduce, 8), alternate),
     ]
@@ -66,10 +66,15 @@ fn threads_epochs_shards_and_skipping_change_nothing_in_systems() {
         ];
         for &(threads, epoch, cut) in in_rotation(&ways, number) {
             let options = RunOptions { threads, epoch, cut, ..interval(&case) };
-            same(&case, &base, options, &format!("{threads} threads, epochs of {epoch:?}, {cut:?}"));
+            assert_same_files(&case, &base, options, &format!("{threads} threads, epochs of {epoch:?}, {cut:?}"));
         }
-        same(&case, &base, RunOptions { skip: false, threads: 2, ..interval(&case) }, "every cycle stepped");
-        same(&case, &base, RunOptions { threads: 3, scaling: Scaling::Random(3), ..interval(&case) }, "a changing number of threads");
+        assert_same_files(&case, &base, RunOptions { skip: false, threads: 2, ..interval(&case) }, "every cycle stepped");
+        assert_same_files(
+            &case,
+            &base,
+            RunOptions { threads: 3, scaling: Scaling::Random(3), ..interval(&case) },
+            "a changing number of threads",
+        );
     }
 }
 
@@ -81,6 +86,6 @@ fn a_limit_gives_the_same_for_every_way_of_running_in_systems() {
         let limit = whole.cycles * step / 8;
         let limited = |threads, epoch| RunOptions { max_cycles: Some(limit), threads, epoch, ..interval(case) };
         let base = run(case, limited(1, None));
-        same(case, &base, limited(3, Some(7)), &format!("a limit of {limit}"));
+        assert_same_files(case, &base, limited(3, Some(7)), &format!("a limit of {limit}"));
     }
 }

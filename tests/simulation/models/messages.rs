@@ -1,4 +1,4 @@
-//! What models say about bad input.
+//! Messages of models about invalid input.
 
 use warpshard::base::CtaIndex;
 use warpshard::model::Model;
@@ -6,8 +6,8 @@ use warpshard::workload::WarpStream;
 
 use super::{set, with_body};
 
-/// A model without mistakes; tests of messages change one thing in it.
-pub(crate) const GOOD: &str = r#"name = "bad"
+/// A valid model; each test of a message changes one part of it.
+pub(crate) const VALID_MODEL: &str = r#"name = "bad"
 [parameters]
 n = 1024
 [buffers]
@@ -21,10 +21,10 @@ body = [
 ]
 "#;
 
-/// What loading says when parts of the good model are replaced.
-fn complaint(replaced: &[(&str, &str)], overrides: &[(&str, i64)]) -> String {
-    assert!(Model::from_text("good.toml", GOOD, 1, &[]).is_ok());
-    let mut text = GOOD.to_owned();
+/// Returns the message of loading the valid model with parts replaced.
+fn load_error(replaced: &[(&str, &str)], overrides: &[(&str, i64)]) -> String {
+    assert!(Model::from_text("good.toml", VALID_MODEL, 1, &[]).is_ok());
+    let mut text = VALID_MODEL.to_owned();
     for (old, new) in replaced {
         assert!(text.contains(old), "{old}");
         text = text.replacen(old, new, 1);
@@ -34,7 +34,7 @@ fn complaint(replaced: &[(&str, &str)], overrides: &[(&str, i64)]) -> String {
 
 #[test]
 fn an_unknown_key_names_the_nearest() {
-    insta::assert_snapshot!(complaint(&[("grid =", "gird =")], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[("grid =", "gird =")], &[]), @r#"
     bad.toml:6: `grid`: a kernel needs this key
       help: add `grid = ...`
     bad.toml:8: `gird`: not a key of a kernel
@@ -46,7 +46,7 @@ fn an_unknown_key_names_the_nearest() {
 
 #[test]
 fn an_unknown_operation_lists_them() {
-    insta::assert_snapshot!(complaint(&[(r#"op = "load", dst"#, r#"op = "ffmma", dst"#)], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[(r#"op = "load", dst"#, r#"op = "ffmma", dst"#)], &[]), @r#"
     bad.toml:11: `op`: not an operation
       given: "ffmma"
       allowed: fadd, fmul, ffma, fmnmx, fsel, fsetp, hadd2, hmul2, hfma2, iadd, imad, imad_wide, imnmx, isetp, lea, lop, shf, popc, mov, sel, prmt, s2r, shfl, vote, i2f, f2i, ldc, nop, mufu, dadd, dmul, dfma, dsetp, hmma, bar, membar, bssy, bra, bsync, load, store, atomic, reduction, exit
@@ -56,10 +56,10 @@ fn an_unknown_operation_lists_them() {
 }
 
 #[test]
-fn a_texture_lies_in_a_buffer() {
+fn a_texture_needs_a_buffer() {
     let body = r#"{ op = "load", dst = "x", buffer = "a", index = "global_thread" }"#;
     let texture = r#"{ op = "load", dst = "x", buffer = "t", index = "thread", cache = "texture" }"#;
-    insta::assert_snapshot!(complaint(&[("block = 256", "block = 256\nshared = { t = { elements = 256 } }"), (body, texture)], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[("block = 256", "block = 256\nshared = { t = { elements = 256 } }"), (body, texture)], &[]), @r#"
     bad.toml:12: `cache`: a texture is in device memory
       given: "t"
       help: load it from a buffer of the model, or remove `cache`
@@ -68,8 +68,8 @@ fn a_texture_lies_in_a_buffer() {
 }
 
 #[test]
-fn a_malformed_formula_says_where() {
-    insta::assert_snapshot!(complaint(&[(r#""n / 256""#, r#""n / ""#)], &[]), @r#"
+fn a_malformed_formula_is_located() {
+    insta::assert_snapshot!(load_error(&[(r#""n / 256""#, r#""n / ""#)], &[]), @r#"
     bad.toml:8: `grid`: the formula ends where a number or a name is expected
       given: n / 
       help: write an integer, or a formula such as "n / 256" over + - * / % and parentheses
@@ -78,8 +78,8 @@ fn a_malformed_formula_says_where() {
 }
 
 #[test]
-fn an_unknown_name_lists_what_is_known() {
-    insta::assert_snapshot!(complaint(&[(r#""global_thread""#, r#""global_tread""#)], &[]), @r#"
+fn an_unknown_name_lists_the_known_ones() {
+    insta::assert_snapshot!(load_error(&[(r#""global_thread""#, r#""global_tread""#)], &[]), @r#"
     bad.toml:11: `index`: `global_tread` has no value here
       given: global_tread
       allowed: block_x, block_y, block_z, cta, cta_x, cta_y, cta_z, ctas, global_thread, grid_x, grid_y, grid_z, lane, launch, n, thread, thread_x, thread_y, thread_z, threads, warp, warps
@@ -90,7 +90,7 @@ fn an_unknown_name_lists_what_is_known() {
 
 #[test]
 fn an_unknown_buffer_names_the_nearest() {
-    insta::assert_snapshot!(complaint(&[(r#"buffer = "a""#, r#"buffer = "b""#)], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[(r#"buffer = "a""#, r#"buffer = "b""#)], &[]), @r#"
     bad.toml:11: `buffer`: there is no such buffer
       given: "b"
       allowed: a
@@ -101,7 +101,7 @@ fn an_unknown_buffer_names_the_nearest() {
 
 #[test]
 fn an_index_beyond_its_buffer_names_cta_and_warp() {
-    insta::assert_snapshot!(complaint(&[(r#""global_thread""#, r#""global_thread + 1""#)], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[(r#""global_thread""#, r#""global_thread + 1""#)], &[]), @r#"
     bad.toml:11: `index`: element 1024 lies outside of the buffer, whose last element for this width is 1023
       given: global_thread + 1
       help: this happens in kernel k (launch 0), cta 3, warp 7
@@ -111,7 +111,7 @@ fn an_index_beyond_its_buffer_names_cta_and_warp() {
 
 #[test]
 fn division_by_zero_while_generating_is_reported() {
-    insta::assert_snapshot!(complaint(&[(r#""global_thread""#, r#""global_thread % lane""#)], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[(r#""global_thread""#, r#""global_thread % lane""#)], &[]), @r#"
     bad.toml:11: `index`: 0 is divided by zero
       given: global_thread % lane
       help: this happens in kernel k (launch 0), cta 0, warp 0
@@ -121,17 +121,17 @@ fn division_by_zero_while_generating_is_reported() {
 
 #[test]
 fn overflow_is_an_error() {
-    insta::assert_snapshot!(complaint(&[(r#"elements = "n""#, r#"elements = "n * 9007199254740993""#)], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[(r#"elements = "n""#, r#"elements = "n * 9007199254740993""#)], &[]), @r#"
     bad.toml:5: `elements`: 1024 * 9007199254740993 does not fit 64 bits
       given: n * 9007199254740993
-      help: change the formula, or the parameters that it follows from
+      help: change the formula, or the parameters that determine it
     
 "#);
 }
 
 #[test]
 fn a_block_of_more_than_1024_threads_is_refused() {
-    insta::assert_snapshot!(complaint(&[("block = 256", r#"block = [64, "n"]"#)], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[("block = 256", r#"block = [64, "n"]"#)], &[]), @r#"
     bad.toml:9: `block`: too many in all
       given: (64,1024,1)
       allowed: at most 1024 in all
@@ -142,7 +142,7 @@ fn a_block_of_more_than_1024_threads_is_refused() {
 
 #[test]
 fn a_value_of_the_wrong_type_is_shown() {
-    insta::assert_snapshot!(complaint(&[("block = 256", "block = 2.5")], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[("block = 256", "block = 2.5")], &[]), @r#"
     bad.toml:9: `block`: an integer or a formula in quotes is expected
       given: 2.5 (a floating-point number)
       help: docs/models.md describes every key
@@ -151,8 +151,8 @@ fn a_value_of_the_wrong_type_is_shown() {
 }
 
 #[test]
-fn a_missing_key_is_asked_for() {
-    insta::assert_snapshot!(complaint(&[(r#"block = 256
+fn a_missing_key_is_named() {
+    insta::assert_snapshot!(load_error(&[(r#"block = 256
 "#, "")], &[]), @r#"
     bad.toml:6: `block`: a kernel needs this key
       help: add `block = ...`
@@ -162,7 +162,7 @@ fn a_missing_key_is_asked_for() {
 
 #[test]
 fn an_unknown_parameter_names_the_nearest() {
-    insta::assert_snapshot!(complaint(&[], &[("m", 5)]), @r#"
+    insta::assert_snapshot!(load_error(&[], &[("m", 5)]), @r#"
     bad.toml: `m`: the model has no such parameter
       given: 5
       allowed: n
@@ -173,7 +173,7 @@ fn an_unknown_parameter_names_the_nearest() {
 
 #[test]
 fn a_broken_requirement_shows_its_parameters() {
-    insta::assert_snapshot!(complaint(&[("[parameters]", r#"require = ["n % 256 == 0"]
+    insta::assert_snapshot!(load_error(&[("[parameters]", r#"require = ["n % 256 == 0"]
 [parameters]"#)], &[("n", 1000)]), @r#"
     bad.toml:2: `require`: `n % 256 == 0` does not hold
       given: n = 1000
@@ -184,7 +184,7 @@ fn a_broken_requirement_shows_its_parameters() {
 
 #[test]
 fn a_step_of_two_kinds_is_refused() {
-    insta::assert_snapshot!(complaint(&[(r#"{ op = "load","#, r#"{ op = "load", loop = "i","#)], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[(r#"{ op = "load","#, r#"{ op = "load", loop = "i","#)], &[]), @r#"
     bad.toml:11: `op`: a step has exactly one of the leading keys
       allowed: op, loop, if, let, use
       help: see "Steps" in docs/models.md
@@ -194,7 +194,7 @@ fn a_step_of_two_kinds_is_refused() {
 
 #[test]
 fn a_register_index_must_be_known() {
-    insta::assert_snapshot!(complaint(&[(r#"dst = "x""#, r#"dst = "x[lane]""#)], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[(r#"dst = "x""#, r#"dst = "x[lane]""#)], &[]), @r#"
     bad.toml:11: `dst`: `lane` has no value here
       given: x[lane]
       allowed: block_x, block_y, block_z, ctas, grid_x, grid_y, grid_z, launch, n, threads, warps
@@ -205,7 +205,7 @@ fn a_register_index_must_be_known() {
 
 #[test]
 fn a_result_of_an_operation_without_one_is_refused() {
-    insta::assert_snapshot!(complaint(&[(r#"{ op = "load""#, r#"{ op = "bar", dst = "x" },
+    insta::assert_snapshot!(load_error(&[(r#"{ op = "load""#, r#"{ op = "bar", dst = "x" },
   { op = "load""#)], &[]), @r#"
     bad.toml:11: `dst`: `bar` writes no register
       help: remove `dst`
@@ -215,7 +215,7 @@ fn a_result_of_an_operation_without_one_is_refused() {
 
 #[test]
 fn a_width_that_no_lane_has_is_refused() {
-    insta::assert_snapshot!(complaint(&[("index =", "width = 3, index =")], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[("index =", "width = 3, index =")], &[]), @r#"
     bad.toml:11: `width`: not a width in bytes that a lane can access
       given: 3
       allowed: 1, 2, 4, 8, 16
@@ -226,9 +226,9 @@ fn a_width_that_no_lane_has_is_refused() {
 
 #[test]
 fn too_many_registers_are_counted() {
-    insta::assert_snapshot!(complaint(&[("block = 256", r#"block = 256
+    insta::assert_snapshot!(load_error(&[("block = 256", r#"block = 256
 registers = 2"#)], &[]), @r#"
-    bad.toml:10: `registers`: the body needs 3 registers of a thread's 2
+    bad.toml:10: `registers`: the body needs 3 registers, but a thread has 2
       help: raise `registers` (at most 255), or reuse register names
     
 "#);
@@ -236,7 +236,7 @@ registers = 2"#)], &[]), @r#"
 
 #[test]
 fn a_block_that_uses_itself_is_refused() {
-    insta::assert_snapshot!(complaint(&[("[buffers]", r#"[blocks]
+    insta::assert_snapshot!(load_error(&[("[buffers]", r#"[blocks]
 b = [{ use = "b" }]
 [buffers]"#), ("body = [", r#"body = [ { use = "b" },"#)], &[]), @r#"
     bad.toml:5: the steps nest too deeply
@@ -247,9 +247,9 @@ b = [{ use = "b" }]
 
 #[test]
 fn a_counter_may_not_hide_a_name() {
-    insta::assert_snapshot!(complaint(&[(r#"{ op = "load""#, r#"{ loop = "n", count = 2, body = [] },
+    insta::assert_snapshot!(load_error(&[(r#"{ op = "load""#, r#"{ loop = "n", count = 2, body = [] },
   { op = "load""#)], &[]), @r#"
-    bad.toml:11: `loop`: the name already means something here
+    bad.toml:11: `loop`: the name is already defined here
       given: "n"
       help: choose another name
     
@@ -258,7 +258,7 @@ fn a_counter_may_not_hide_a_name() {
 
 #[test]
 fn a_negative_trip_count_is_refused() {
-    insta::assert_snapshot!(complaint(&[(r#"{ op = "load""#, r#"{ loop = "i", count = "1 - cta", body = [] },
+    insta::assert_snapshot!(load_error(&[(r#"{ op = "load""#, r#"{ loop = "i", count = "1 - cta", body = [] },
   { op = "load""#)], &[]), @r#"
     bad.toml:11: `count`: a trip count of -2
       given: 1 - cta
@@ -269,7 +269,7 @@ fn a_negative_trip_count_is_refused() {
 
 #[test]
 fn text_that_is_not_toml_is_reported_with_its_line() {
-    insta::assert_snapshot!(complaint(&[(r#""n" }"#, r#""n" "#)], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[(r#""n" }"#, r#""n" "#)], &[]), @r#"
     bad.toml:6: not TOML: missing key for inline table element, expected `,`
       help: check brackets, quotes and commas here and above
     
@@ -278,7 +278,7 @@ fn text_that_is_not_toml_is_reported_with_its_line() {
 
 #[test]
 fn several_problems_are_reported_together() {
-    insta::assert_snapshot!(complaint(&[("grid =", "gird ="), (r#""load""#, r#""laod""#)], &[]), @r#"
+    insta::assert_snapshot!(load_error(&[("grid =", "gird ="), (r#""load""#, r#""laod""#)], &[]), @r#"
     bad.toml:6: `grid`: a kernel needs this key
       help: add `grid = ...`
     bad.toml:8: `gird`: not a key of a kernel
@@ -295,7 +295,7 @@ fn several_problems_are_reported_together() {
 #[test]
 fn a_warp_without_end_is_refused() {
     let loops = [("{ op = \"load\"", "{ loop = \"i\", count = \"1 << 40\", body = [] },\n  { op = \"load\"")];
-    insta::assert_snapshot!(complaint(&loops, &[]), @r#"
+    insta::assert_snapshot!(load_error(&loops, &[]), @r#"
     bad.toml:11: `count`: the warp executes more than 16777216 instructions
       given: 1 << 40
       help: this happens in kernel k (launch 0), cta 0, warp 0
@@ -303,11 +303,11 @@ fn a_warp_without_end_is_refused() {
 }
 
 #[test]
-fn launches_whose_code_is_too_large_in_all_are_refused() {
-    // Launches that no formula tells apart share their code.
+fn launches_with_too_much_code_in_total_are_refused() {
+    // Launches share their code if no formula distinguishes them.
     let body = "launches = 60000\nblock = \"256 + 0 * launch\"";
     let loops = "{ loop = \"i\", count = 64, unroll = true, body = [{ op = \"iadd\", dst = \"y\", src = [\"x\"] }] },\n  { op = \"load\"";
-    let shown = complaint(&[("block = 256", body), ("{ op = \"load\"", loops)], &[]);
+    let shown = load_error(&[("block = 256", body), ("{ op = \"load\"", loops)], &[]);
     assert!(shown.contains("the code of all launches has more than 1048576 static instructions"), "{shown}");
     assert!(shown.contains("bad.toml:9: `launches`") && shown.contains("given: 60000"), "{shown}");
 }
@@ -315,14 +315,14 @@ fn launches_whose_code_is_too_large_in_all_are_refused() {
 #[test]
 fn a_shared_array_may_not_have_the_name_of_a_buffer() {
     let shared = [("block = 256", "block = 256\nshared = { a = { elements = 4 } }")];
-    insta::assert_snapshot!(complaint(&shared, &[]), @r#"
+    insta::assert_snapshot!(load_error(&shared, &[]), @r#"
     bad.toml:10: `a`: a buffer has the same name
       help: choose another name for the array
     "#);
 }
 
 #[test]
-fn a_fault_in_a_cta_that_loading_did_not_try_is_the_failure_of_the_source() {
+fn an_error_in_a_cta_not_generated_at_load_is_reported_by_the_source() {
     let body = r#"{ op = "load", dst = "x", buffer = "a", index = "lane / (cta - 2)", when = "cta == 2" }"#;
     let model = with_body(body);
     let source = &model.kernels[0].kernel.source;

@@ -1,4 +1,4 @@
-//! Kernel models: what they generate, and what they say about bad input.
+//! Kernel models: generated instructions, and messages about invalid input.
 
 use warpshard::base::{CtaIndex, LaneMask};
 use warpshard::catalogue;
@@ -8,7 +8,7 @@ use warpshard::workload::{Kernel, KernelInfo, MemSpace, StaticInst, WarpStream, 
 
 mod messages;
 
-use messages::GOOD;
+use messages::VALID_MODEL;
 
 /// First address of a model's first buffer.
 const A: u64 = 0x7f00_0000_0000;
@@ -35,7 +35,7 @@ fn set(pairs: &[(&str, i64)]) -> Vec<(String, String)> {
     pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_string())).collect()
 }
 
-/// What every warp of a CTA executes.
+/// Returns the instructions that each warp of a CTA executes.
 fn executed(model: &Model, kernel: usize, cta: u32) -> Vec<Vec<Executed>> {
     let kernel = &model.kernels[kernel];
     let program = kernel.kernel.source.cta(CtaIndex(cta));
@@ -64,7 +64,7 @@ fn vecadd_executes_fourteen_instructions_per_warp_at_exact_addresses() {
     let expected = |base: u64| (0..32).map(|lane| base + 4 * (first + lane)).collect::<Vec<_>>();
     assert_eq!(loads[0].addresses, expected(A));
     assert_eq!(loads[1].addresses, expected(A + BUFFER));
-    // Element 1000 and later do not exist: 992..1024 is the second warp of CTA 10, and its last 24 lanes leave early.
+    // Elements 1000 and above do not exist: 992..1024 is the second warp of CTA 10, and its last 24 lanes leave early.
     let last = executed(&model, 0, 10);
     assert_eq!(last[1][4].mask, LaneMask(0xffff_ff00));
     assert_eq!(last[1][13].mask, LaneMask(0xff));
@@ -99,7 +99,7 @@ fn streams(model: &Model, ctas: impl Iterator<Item = u32>) -> Vec<(u32, Box<[War
 }
 
 #[test]
-fn ctas_are_the_same_in_any_order_and_however_often_they_are_asked_for() {
+fn ctas_are_the_same_for_any_order_and_number_of_requests() {
     for (name, _) in builtin_names() {
         let model = builtin_model(name, 7, &[]).unwrap();
         let ascending = streams(&model, 0..40);
@@ -110,7 +110,7 @@ fn ctas_are_the_same_in_any_order_and_however_often_they_are_asked_for() {
 }
 
 #[test]
-fn another_seed_gathers_elsewhere_and_changes_nothing_that_is_not_random() {
+fn another_seed_changes_only_random_accesses() {
     let of = |name: &str, seed| streams(&builtin_model(name, seed, &[]).unwrap(), 0..4);
     for name in ["gather", "divergent"] {
         assert_ne!(of(name, 1), of(name, 2), "{name}");
@@ -154,7 +154,8 @@ fn total(model: &Model) -> u64 {
 fn instruction_counts_equal_closed_forms() {
     for (m, n, k) in [(64, 64, 16), (128, 128, 48), (192, 64, 32)] {
         let model = builtin_model("gemm_tiled", 1, &set(&[("m", m), ("n", n), ("k", k)])).unwrap();
-        // Setup, accumulators; per tile 2 + 2 copies, 2 barriers, 16 x (2 + 16), 2 pointers, 3 for the loop; 1 + 4 stores, EXIT.
+        // Instructions: setup, accumulators; per tile 2 + 2 copies, 2 barriers, 16 x (2 + 16), 2 pointers, 3 for the loop; 1 + 4 stores,
+        // EXIT.
         let warp = 9 + 16 + k / 16 * (4 + 2 + 16 * 18 + 2 + 3) + 1 + 4 + 1;
         assert_eq!(total(&model), (m * n / 4096 * 8 * warp) as u64);
     }
@@ -231,7 +232,7 @@ fn streams_and_strides_are_addressed_exactly() {
 }
 
 #[test]
-fn loops_branch_back_for_the_lanes_that_go_on() {
+fn loops_branch_back_for_the_remaining_lanes() {
     let model = builtin_model("stream", 1, &set(&[("cta_count", 1), ("iterations", 3)])).unwrap();
     let warp = executed(&model, 0, 0).swap_remove(0);
     let back: Vec<u32> = warp.iter().filter(|inst| inst.mnemonic == "BRA").map(|inst| inst.mask.0).collect();
@@ -263,7 +264,7 @@ fn a_tree_reduction_halves_its_threads_step_by_step() {
 }
 
 #[test]
-fn divergent_sides_partition_the_lanes_and_meet_again() {
+fn divergent_sides_partition_the_lanes_and_reconverge() {
     let model = builtin_model("divergent", 5, &[]).unwrap();
     let (mut taken, mut lanes) = (0, 0);
     for cta in 0..20 {
@@ -305,7 +306,7 @@ body = [
     let source = &model.kernels[0].kernel.source;
     assert_eq!(total(&model), 10 * 2 * (8 * (4 + 3) + 1));
     assert!(std::sync::Arc::ptr_eq(&source.cta(CtaIndex(0)), &source.cta(CtaIndex(9))));
-    // Each chain depends on itself alone.
+    // Each chain depends only on itself.
     let code = source.cta(CtaIndex(0)).code.clone();
     assert_eq!(code[..4].iter().map(|inst| inst.src[0] == inst.dst).collect::<Vec<_>>(), [true; 4]);
     let mut destinations: Vec<u16> = code[..4].iter().map(|inst| inst.dst).collect();
@@ -313,8 +314,8 @@ body = [
     assert_eq!(destinations.len(), 4);
 }
 
-/// Everything that a kernel executes, independent of how it is stored.
-fn dynamic(kernel: &Kernel, cta: u32) -> Vec<Vec<(StaticInst, LaneMask, Vec<u64>)>> {
+/// Returns all executed instructions of a kernel's CTA, independent of their storage.
+fn executed_instructions(kernel: &Kernel, cta: u32) -> Vec<Vec<(StaticInst, LaneMask, Vec<u64>)>> {
     let program = kernel.source.cta(CtaIndex(cta));
     let warp = |stream: &WarpStream| {
         let (mut reader, mut out, mut found) = (stream.read(), [0; 32], Vec::new());
@@ -338,7 +339,7 @@ fn a_written_trace_loads_back_to_the_same_programs() {
         ("gather", &[("cta_count", 3)]),
         ("divergent", &[("cta_count", 3)]),
     ];
-    // Of the library a corner of the grid is enough.
+    // A corner of the grid is enough for the models of the library.
     let library = builtin_names().map(|(name, _)| name).filter(|name| name.contains('/')).map(|name| {
         let known = builtin_model(name, 1, &[]).unwrap().parameters;
         let sizes: &[(&str, i64)] = &[("cta_count", 4), ("side", 2), ("across", 2), ("words", 3), ("paths", 3), ("near", 64)];
@@ -363,12 +364,12 @@ fn a_written_trace_loads_back_to_the_same_programs() {
         for (ours, theirs) in model.workload().kernels.iter().zip(&read.kernels) {
             assert_eq!(ours.info, theirs.info);
             for cta in 0..ours.info.ctas() {
-                // Traces have no loads of textures with addresses, so that they are written as loads of global memory.
-                let mut written = dynamic(ours, cta);
+                // Traces cannot contain texture loads with addresses, so the writer replaces them by loads of global memory.
+                let mut written = executed_instructions(ours, cta);
                 for mem in written.iter_mut().flatten().filter_map(|(inst, ..)| inst.mem.as_mut()) {
                     mem.space = if mem.space == MemSpace::Texture { MemSpace::Global } else { mem.space };
                 }
-                assert_eq!(written, dynamic(theirs, cta), "{name}, cta {cta}");
+                assert_eq!(written, executed_instructions(theirs, cta), "{name}, cta {cta}");
             }
         }
     }
@@ -403,7 +404,7 @@ body = [
     assert_eq!(model.kernels[1].kernel.info.stream.0, 1);
     let walk = |launch: usize| {
         let warps = executed(&model, launch, 0);
-        // A branch that depends on the warp alone needs no convergence barrier; the last warp has 8 threads.
+        // A branch that depends only on the warp needs no convergence barrier; the last warp has 8 threads.
         let other: Vec<_> = warps[1].iter().map(|inst| (inst.mnemonic.as_str(), inst.mask.0)).collect();
         assert_eq!(other, [("BRA", 0xff), ("NOP", 0xff), ("EXIT", 0xff)]);
         let loads = warps[0].iter().filter(|inst| inst.mnemonic == "LDG.E.64.SYS");
@@ -419,7 +420,7 @@ body = [
 }
 
 #[test]
-fn accesses_say_where_they_go_and_shared_rows_may_be_padded_against_bank_conflicts() {
+fn accesses_have_memory_spaces_and_shared_rows_can_be_padded() {
     let text = r#"
 name = "transpose"
 [buffers]
@@ -443,7 +444,7 @@ body = [
     assert_eq!((warps[1][1].mask, &warps[1][1].addresses[..]), (LaneMask(0xf), &[32 * 33 * 4 + 1; 4][..]));
     let names: Vec<&str> = warps[0].iter().map(|inst| inst.mnemonic.as_str()).collect();
     assert_eq!(names, ["LDS.U", "LDS.U.U8", "ATOMG.E.MAX.STRONG.GPU", "LDG.E.STRONG.GPU", "LDG.E.SYS", "EXIT"]);
-    // No mnemonic of a load says texture.
+    // The mnemonic of a texture load does not mention textures, but its memory space does.
     let code = model.kernels[0].kernel.source.cta(CtaIndex(0)).code.clone();
     let spaces: Vec<MemSpace> = code.iter().filter_map(|inst| inst.mem.map(|mem| mem.space)).collect();
     assert_eq!(spaces, [MemSpace::Shared, MemSpace::Shared, MemSpace::Global, MemSpace::Global, MemSpace::Texture]);
@@ -451,7 +452,7 @@ body = [
 }
 
 #[test]
-fn the_example_in_the_documentation_does_what_is_said_there() {
+fn the_example_in_the_documentation_behaves_as_described() {
     let page = include_str!("../../../docs/models.md");
     let text = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let model = Model::from_text("models.md", text, 1, &set(&[("n", 64)])).unwrap();
@@ -463,15 +464,15 @@ fn the_example_in_the_documentation_does_what_is_said_there() {
     for (load, (dx, dy)) in loads.iter().zip([(0, 0), (1, 0), (63, 0), (0, 1), (0, 63)]) {
         assert_eq!(load.addresses, (0..32).map(|lane| point(lane + dx, dy)).collect::<Vec<_>>());
     }
-    // Every operation and every built-in model is described.
+    // The page describes every built-in model.
     for (name, _) in builtin_names() {
         assert!(page.contains(&format!("| `{name}` |")), "{name}");
     }
 }
 
-/// The good model with other steps in its body.
+/// Returns the valid model with other steps in its body.
 fn with_body(body: &str) -> Model {
-    let (head, _) = GOOD.split_once("body = [").unwrap();
+    let (head, _) = VALID_MODEL.split_once("body = [").unwrap();
     Model::from_text("steps.toml", &format!("{head}body = [\n{body}\n]\n"), 1, &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -495,7 +496,7 @@ fn predicates_hold_lane_by_lane_for_every_comparison() {
 }
 
 #[test]
-fn draws_for_the_warp_are_one_for_all_lanes_and_differ_between_warps() {
+fn random_draws_per_warp_are_equal_for_all_lanes() {
     let model = with_body(r#"{ let = "r", value = "random_warp(n)" }, { op = "load", dst = "x", buffer = "a", index = "r" }"#);
     let mut addresses: Vec<u64> = Vec::new();
     for warp in (0..4).flat_map(|cta| executed(&model, 0, cta)) {
@@ -507,7 +508,7 @@ fn draws_for_the_warp_are_one_for_all_lanes_and_differ_between_warps() {
     assert!(addresses.len() > 28, "32 draws below 1024 are nearly all different");
 }
 
-/// A thread's own array, and a gather by a hash that is the same everywhere.
+/// Model of a private array per thread, and of a gather by a fixed hash.
 const PRIVATE: &str = r#"
 name = "private"
 fitted_to = ["a table", "another"]
@@ -541,7 +542,7 @@ fn local_arrays_are_offsets_of_a_thread_and_hashes_are_the_same_everywhere() {
 }
 
 #[test]
-fn the_schema_for_editors_is_the_parsers_own_list_of_keys() {
+fn the_editor_schema_matches_the_parsers_keys() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/schema/model.schema.json");
     let ours = warpshard::model::json_schema();
     if std::env::var_os("UPDATE_DOCS").is_some() {

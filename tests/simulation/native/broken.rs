@@ -1,4 +1,4 @@
-//! Damaged, cut, newer and foreign files are refused, in words that say where.
+//! Damaged, truncated, newer and foreign files are refused with messages that name the position.
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use warpshard::base::CtaIndex;
 use warpshard::trace::{ConvertError, TraceOptions, check, load, to_native, to_text};
 
-use super::common::packed;
+use super::common::to_native_file;
 
-/// A kernel of a few CTAs whose last line of each has a suffix of a fork, so that all kinds of blocks are there.
+/// Returns a kernel of a few CTAs. One line of each warp has a suffix of a tracer fork, so that all kinds of blocks occur.
 fn text(ctas: u32) -> String {
     let mut text = format!(
         "-kernel name = k\n-kernel id = 1\n-grid dim = ({ctas},1,1)\n-block dim = (64,1,1)\n-shmem = 0\n-nregs = 16\n\
@@ -28,18 +28,18 @@ fn text(ctas: u32) -> String {
     text
 }
 
-/// The kernel as a native file.
+/// Writes the kernel as a native file.
 fn native(scratch: &Path, ctas: u32, compress: bool) -> PathBuf {
     let folder = scratch.join("trace");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("kernelslist.g"), "MemcpyHtoD,0x1000,4096\nkernel-1.traceg\nkernel-1.traceg\n").unwrap();
     std::fs::write(folder.join("kernel-1.traceg"), text(ctas)).unwrap();
     let path = scratch.join("trace.wst");
-    packed(&folder, &path, compress);
+    to_native_file(&folder, &path, compress);
     path
 }
 
-/// What loading, checking and writing text say of a file; all three refuse it or none.
+/// Returns the result of loading, checking and converting a file; either all three refuse it or none.
 fn verdict(path: &Path) -> Result<(), String> {
     let out = path.with_extension("text");
     std::fs::create_dir_all(&out).unwrap();
@@ -51,7 +51,7 @@ fn verdict(path: &Path) -> Result<(), String> {
     let checked = check(path, &TraceOptions::default()).map(drop).map_err(|error| error.to_string());
     let loaded = load(path, &TraceOptions::default()).map(drop).map_err(|error| error.to_string());
     assert_eq!(checked, loaded);
-    // Programs are whole where only text is damaged.
+    // If only text blocks are damaged, the programs still load.
     assert!(checked.is_ok() || text.is_err(), "{checked:?}");
     text
 }
@@ -96,7 +96,7 @@ fn a_newer_version_is_named() {
     let crc = crc32fast::hash(&bytes[..12]);
     bytes[12..16].copy_from_slice(&crc.to_le_bytes());
     std::fs::write(&path, bytes).unwrap();
-    let expected = "error: trace.wst: the file is of a version that this program does not read\n  found: version 3 at byte 8\n  \
+    let expected = "error: trace.wst: the file has a version that this program cannot read\n  found: version 3 at byte 8\n  \
                     expected: version 2 or older\n  help: use a newer warpshard, or convert the trace again from its text";
     assert_eq!(refused(&path), expected);
 }
@@ -111,19 +111,19 @@ fn every_cut_is_refused() {
         let message = refused(&path);
         assert!(message.starts_with("error: trace.wst: the file is cut off"), "{length}: {message}");
     }
-    // A file with bytes after its end is not a native file either.
+    // Extra bytes after the end of a native file are also refused.
     std::fs::write(&path, [&whole[..], b"\n"].concat()).unwrap();
     assert!(refused(&path).starts_with("error: trace.wst: the file is cut off"));
 }
 
 #[test]
-fn blocks_of_another_place_are_found_by_their_checksums() {
+fn blocks_of_another_position_are_found_by_their_checksums() {
     let scratch = tempfile::tempdir().unwrap();
     let path = native(scratch.path(), 2, false);
     let other = native(&scratch.path().join("other"), 2, false);
     let (mut whole, strange) = (std::fs::read(&path).unwrap(), std::fs::read(&other).unwrap());
     assert_eq!(whole, strange);
-    // The block of the same place with another address, whole in itself.
+    // The block is replaced by a valid block at the same position with another address.
     let at = whole.windows(4).position(|window| window == b"CTAS").unwrap();
     let length = u32::from_le_bytes(whole[at + 8..at + 12].try_into().unwrap()) as usize;
     whole[at + 20 + length - 1] ^= 1;
@@ -134,12 +134,12 @@ fn blocks_of_another_place_are_found_by_their_checksums() {
 }
 
 #[test]
-fn what_is_no_native_trace_is_not_taken_for_one() {
+fn files_of_other_formats_are_not_read_as_native_traces() {
     let scratch = tempfile::tempdir().unwrap();
     let path = native(scratch.path(), 1, true);
     let options = TraceOptions::default();
     let error = to_native(&path, &mut Vec::new(), true, &options, &mut |_| true).unwrap_err().to_string();
-    assert!(error.contains("the trace is native already"), "{error}");
+    assert!(error.contains("the trace is already native"), "{error}");
     let foreign = scratch.path().join("foreign.wst");
     std::fs::write(&foreign, b"PK\x03\x04 something else").unwrap();
     assert!(load(&foreign, &options).unwrap_err().to_string().contains("the file is cut off"));
@@ -147,7 +147,7 @@ fn what_is_no_native_trace_is_not_taken_for_one() {
     assert!(error.contains("the file is cut off"), "{error}");
     std::fs::write(&foreign, [b'x'; 200]).unwrap();
     let error = to_text(&foreign, &scratch.path().join("x"), Path::new("x"), false, &mut |_| true).unwrap_err().to_string();
-    assert!(error.contains("this is no native trace") && error.contains("`xxxxxxxx` at byte 0"), "{error}");
+    assert!(error.contains("this is not a native trace") && error.contains("`xxxxxxxx` at byte 0"), "{error}");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn kernels_outside_of_the_folder_are_not_written() {
     std::fs::write(folder.join("kernelslist.g"), "../kernel-1.traceg\n").unwrap();
     std::fs::write(scratch.path().join("kernel-1.traceg"), text(1)).unwrap();
     let path = scratch.path().join("trace.wst");
-    packed(&folder, &path, true);
+    to_native_file(&folder, &path, true);
     assert_eq!(load(&path, &TraceOptions::default()).unwrap().kernels.len(), 1);
     let out = scratch.path().join("out");
     let error = to_text(&path, &out, &out, false, &mut |_| true).unwrap_err().to_string();
@@ -178,7 +178,7 @@ fn broken_text_is_refused_as_check_refuses_it() {
         assert!(matches!(error, ConvertError::Trace(_)), "{error}");
         assert_eq!(error.to_string(), expected);
     }
-    // What leniency accepts in text it accepts in the native file, with the same notes.
+    // Lenient loading of the native file accepts the same lines as of the text, with the same notes.
     std::fs::write(&path, whole.replace("IMAD 2", "FROBNICATE 2")).unwrap();
     let lenient = TraceOptions { lenient: true, ..TraceOptions::default() };
     let mut out = Vec::new();
@@ -190,7 +190,7 @@ fn broken_text_is_refused_as_check_refuses_it() {
 }
 
 #[test]
-fn a_damaged_block_far_into_the_file_ends_the_run_when_its_ctas_are_asked_for() {
+fn a_late_damaged_block_ends_the_run_when_its_ctas_are_requested() {
     let scratch = tempfile::tempdir().unwrap();
     let path = native(scratch.path(), 40_000, true);
     let mut bytes = std::fs::read(&path).unwrap();

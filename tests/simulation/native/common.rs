@@ -1,4 +1,4 @@
-//! Conversions and comparisons that the tests of the native format share.
+//! Conversions and comparisons shared by the tests of the native format.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,8 +7,8 @@ use warpshard::base::CtaIndex;
 use warpshard::trace::{Converted, TraceOptions, to_native, to_text};
 use warpshard::workload::{KernelInfo, StaticInst, Workload};
 
-/// The text trace at `from` as a native file.
-pub(crate) fn packed(from: &Path, to: &Path, compress: bool) -> Converted {
+/// Converts the text trace at `from` to a native file.
+pub(crate) fn to_native_file(from: &Path, to: &Path, compress: bool) -> Converted {
     let mut out = Vec::new();
     let done = to_native(from, &mut out, compress, &TraceOptions::default(), &mut |_| true);
     let done = done.unwrap_or_else(|error| panic!("{}: {error}", from.display()));
@@ -17,16 +17,16 @@ pub(crate) fn packed(from: &Path, to: &Path, compress: bool) -> Converted {
     done
 }
 
-/// The native file `from` as text, in a folder or, without a list, a file.
-pub(crate) fn unpacked(from: &Path, to: &Path, compress: bool) -> Converted {
+/// Converts the native file `from` to text, in a folder or, for a single kernel without a list, a file.
+pub(crate) fn to_text_files(from: &Path, to: &Path, compress: bool) -> Converted {
     if to.extension().is_none() {
         std::fs::create_dir_all(to).unwrap();
     }
     to_text(from, to, to, compress, &mut |_| true).unwrap_or_else(|error| panic!("{}: {error}", from.display()))
 }
 
-/// The contents of a file, without its compression.
-pub(crate) fn plain(path: &Path) -> Vec<u8> {
+/// Returns the decompressed contents of a file.
+pub(crate) fn decompressed(path: &Path) -> Vec<u8> {
     let mut text = Vec::new();
     let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     match path.extension().and_then(|suffix| suffix.to_str()) {
@@ -39,10 +39,10 @@ pub(crate) fn plain(path: &Path) -> Vec<u8> {
     text
 }
 
-/// One execution: the instruction, its number, the mask, form and addresses.
+/// An executed instruction: static instruction, index, mask, form and addresses.
 pub(crate) type Executed = (StaticInst, u32, u32, u8, Vec<u64>);
 
-/// Everything an SM would see of a workload: per kernel its needs, per CTA and warp each instruction with its addresses.
+/// Returns everything that an SM sees of a workload: each kernel's resources, and each warp's instructions with their addresses.
 pub(crate) fn executed(workload: &Workload) -> Vec<(KernelInfo, Vec<Vec<Vec<Executed>>>)> {
     let mut addresses = [0; 32];
     let mut all = Vec::new();
@@ -69,27 +69,27 @@ pub(crate) fn executed(workload: &Workload) -> Vec<(KernelInfo, Vec<Vec<Vec<Exec
     all
 }
 
-/// Asserts that two traces are the same to a simulator, and that their text is the same to a reader.
+/// Asserts that conversion to native and back keeps the simulated contents and the text of a trace.
 pub(crate) fn round_trip(from: &Path, scratch: &Path) -> Converted {
     use warpshard::trace::load;
     let name = from.display();
     let (native, again) = (scratch.join("one.wst"), scratch.join("two.wst"));
     let single = from.is_file() && from.file_name().is_some_and(|name| name.to_string_lossy().contains(".traceg"));
     let text = if single { scratch.join("text.traceg") } else { scratch.join("text") };
-    let done = packed(from, &native, true);
-    let back = unpacked(&native, &text, false);
+    let done = to_native_file(from, &native, true);
+    let back = to_text_files(&native, &text, false);
     assert_eq!((back.kernels, back.text_bytes, back.warp_instructions), (done.kernels, done.text_bytes, done.warp_instructions), "{name}");
     if single {
-        assert!(plain(&text) == plain(from), "{name}: text");
+        assert!(decompressed(&text) == decompressed(from), "{name}: text");
     } else {
         let list = std::fs::read(from.join("kernelslist.g")).unwrap();
         assert!(std::fs::read(text.join("kernelslist.g")).unwrap() == list, "{name}: the list");
         let list = String::from_utf8(list).unwrap();
         for listed in list.lines().filter(|line| line.starts_with("kernel")) {
             let listed = listed.trim();
-            assert!(plain(&text.join(listed.trim_end_matches(".xz"))) == plain(&from.join(listed)), "{name}: {listed}");
+            assert!(decompressed(&text.join(listed.trim_end_matches(".xz"))) == decompressed(&from.join(listed)), "{name}: {listed}");
         }
-        packed(&text, &again, true);
+        to_native_file(&text, &again, true);
         assert!(std::fs::read(&again).unwrap() == std::fs::read(&native).unwrap(), "{name}: native again");
     }
     let (of_text, of_native) = (load(from, &TraceOptions::default()).unwrap(), load(&native, &TraceOptions::default()).unwrap());

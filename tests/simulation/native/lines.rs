@@ -1,4 +1,4 @@
-//! What a native file says of the memory that its kernels use.
+//! Information in native files about the memory that their kernels use.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,22 +8,22 @@ use warpshard::program::Program;
 use warpshard::trace::{TraceOptions, load};
 use warpshard::workload::{OpClass, UsedLines, Workload, count_classes, touches};
 
-use super::common::{executed, packed, unpacked};
+use super::common::{executed, to_native_file, to_text_files};
 
-/// The program as a native trace, decoded while loading or while it is used.
+/// Returns the program, and its native trace decoded at load time and on demand.
 fn traces(scratch: &Path, file: &str, set: &[(&str, &str)]) -> (Workload, [Workload; 2]) {
     let set: Vec<(String, String)> = set.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
     let program = Program::load(&Path::new("programs").join(file), Some(70), &set).unwrap();
     let text = scratch.join("text");
     program.record(&text).unwrap();
     let native = scratch.join("native.wst");
-    packed(&text, &native, true);
+    to_native_file(&text, &native, true);
     let read = |eager_bytes| load(&native, &TraceOptions { eager_bytes, ..TraceOptions::default() }).unwrap();
     (program.workload().unwrap(), [read(128 << 20), read(0)])
 }
 
 #[test]
-fn a_native_file_says_what_reading_its_ctas_says() {
+fn a_native_file_stores_the_facts_of_its_ctas() {
     let scratch = tempfile::tempdir().unwrap();
     let (program, traces) = traces(scratch.path(), "rodinia/gaussian.toml", &[("n", "24")]);
     for trace in traces {
@@ -57,12 +57,12 @@ fn a_native_file_says_what_reading_its_ctas_says() {
 }
 
 #[test]
-fn a_file_of_version_1_is_read_and_says_nothing_of_lines() {
+fn a_file_of_version_1_is_read_without_line_facts() {
     let old = Path::new("tests/simulation/native/version-1.wst");
     let scratch = tempfile::tempdir().unwrap();
     let (text, new) = (scratch.path().join("t"), scratch.path().join("new.wst"));
-    unpacked(old, &text, false);
-    packed(&text, &new, true);
+    to_text_files(old, &text, false);
+    to_native_file(&text, &new, true);
     let read = |path| load(path, &TraceOptions::default()).unwrap();
     let (old, new) = (read(old), read(&new));
     assert_eq!(executed(&old), executed(&new));

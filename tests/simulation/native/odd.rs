@@ -1,4 +1,4 @@
-//! Text that is accepted though no tracer writes it: spacing, comments, old layouts, ends of lines, addresses in any mode.
+//! Accepted text that no tracer writes: spacing, comments, old layouts, line endings, addresses in any mode.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use warpshard::trace::{TraceOptions, load};
 
-use super::common::{executed, packed, plain, round_trip, unpacked};
+use super::common::{decompressed, executed, round_trip, to_native_file, to_text_files};
 
 fn header(version: &str, ctas: u32, lineinfo: u32) -> String {
     format!(
@@ -19,8 +19,8 @@ fn header(version: &str, ctas: u32, lineinfo: u32) -> String {
     )
 }
 
-/// Converts a kernel's text as a single file there and back, and compares what it executes.
-fn survives(text: &[u8]) {
+/// Converts a kernel's text as a single file to native and back, and compares the executed instructions.
+fn assert_round_trip(text: &[u8]) {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("kernel-1.traceg");
     std::fs::write(&path, text).unwrap();
@@ -44,9 +44,9 @@ fn comments_blanks_dos_lines_and_forks_suffixes_survive() {
         text += "\t\nwarp=0\ninsts   =   1\n0090 ffffffff 0 EXIT 0 0 0 #END_TB";
         text = text.replace("0 #END_TB", "0 \n#END_TB");
     }
-    survives(text.as_bytes());
-    survives(format!("{text}\n\n  \n\t\n").as_bytes());
-    survives(text.replace('\n', "\r\n").as_bytes());
+    assert_round_trip(text.as_bytes());
+    assert_round_trip(format!("{text}\n\n  \n\t\n").as_bytes());
+    assert_round_trip(text.replace('\n', "\r\n").as_bytes());
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn old_tracers_coordinates_and_line_numbers_survive() {
             }
             text += "#END_TB\n\n";
         }
-        survives(text.as_bytes());
+        assert_round_trip(text.as_bytes());
     }
 }
 
@@ -78,18 +78,18 @@ fn a_list_with_remarks_copies_and_the_same_kernel_twice_survives() {
     std::fs::write(folder.join("kernel-1.traceg"), &kernel).unwrap();
     std::fs::write(folder.join("sub/kernel-2.traceg"), kernel.replace("odd", "even")).unwrap();
     let (native, text) = (scratch.path().join("a.wst"), scratch.path().join("text"));
-    let done = packed(&folder, &native, false);
+    let done = to_native_file(&folder, &native, false);
     assert_eq!(done.kernels, 2);
-    unpacked(&native, &text, false);
+    to_text_files(&native, &text, false);
     for file in ["kernelslist.g", "kernel-1.traceg", "sub/kernel-2.traceg"] {
-        assert_eq!(plain(&text.join(file)), plain(&folder.join(file)), "{file}");
+        assert_eq!(decompressed(&text.join(file)), decompressed(&folder.join(file)), "{file}");
     }
     let (one, two) = (load(&folder, &TraceOptions::default()).unwrap(), load(&native, &TraceOptions::default()).unwrap());
     assert_eq!((one.kernels.len(), &one.commands, &one.notes), (3, &two.commands, &two.notes));
     assert!(executed(&one) == executed(&two));
 }
 
-/// An instruction line of tracer version 5 in a spelling that is read.
+/// Generates an instruction line of tracer version 5 in an accepted spelling.
 fn line() -> impl Strategy<Value = String> {
     let mask =
         prop_oneof![Just(u32::MAX), any::<u32>(), Just(0), (0..32u32).prop_map(|lane| 1 << lane), (1..32u32).prop_map(|n| (1 << n) - 1)];
@@ -137,6 +137,6 @@ proptest! {
             }
             text += "#END_TB\n\n";
         }
-        survives(text.as_bytes());
+        assert_round_trip(text.as_bytes());
     }
 }

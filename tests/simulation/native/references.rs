@@ -1,14 +1,14 @@
-//! Recorded and generated traces there and back.
+//! Round trips of recorded and generated traces through the native format.
 
 use std::path::Path;
 
 use warpshard::trace::{SyntheticKernel, TraceOptions, check, load};
 
-use super::common::{executed, packed, plain, round_trip, unpacked};
+use super::common::{decompressed, executed, round_trip, to_native_file, to_text_files};
 use crate::common::shared;
 
 #[test]
-fn every_recorded_trace_comes_back_byte_by_byte_and_executes_the_same() {
+fn every_recorded_trace_round_trips_and_executes_the_same() {
     let Some(all) = shared("sass") else { return };
     let mut names: Vec<_> = std::fs::read_dir(&all).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
     names.sort();
@@ -25,7 +25,7 @@ fn every_recorded_trace_comes_back_byte_by_byte_and_executes_the_same() {
             assert_eq!((one.ctas, one.warps, one.decoded_bytes), (two.ctas, two.warps, two.decoded_bytes));
             assert!(one.text_bytes.abs_diff(two.text_bytes) < 16, "the blank lines after the last CTA");
         }
-        // Programs are compared where both fit in memory with ease.
+        // Programs are compared only if both fit in memory easily.
         if done.text_bytes < 64 << 20 {
             let of = |path: &Path| executed(&load(path, &TraceOptions::default()).unwrap());
             assert!(of(&folder) == of(&native), "{}", folder.display());
@@ -34,7 +34,7 @@ fn every_recorded_trace_comes_back_byte_by_byte_and_executes_the_same() {
 }
 
 #[test]
-fn generated_traces_come_back_byte_by_byte_and_execute_the_same() {
+fn generated_traces_round_trip_and_execute_the_same() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["atomic_same", "atomic_hist", "gather_delta", "gather_list", "pchase_l1_1024", "smem_conflict8", "divergent", "bigcode"] {
         let scratch = tempfile::tempdir().unwrap();
@@ -54,7 +54,7 @@ fn programs_do_not_depend_on_window_threads_or_compression() {
         let whole = executed(&load(&folder.join(name), &TraceOptions::default()).unwrap());
         for compress in [false, true] {
             let native = scratch.path().join("trace.wst");
-            packed(&folder.join(name), &native, compress);
+            to_native_file(&folder.join(name), &native, compress);
             for (threads, window_bytes) in [(1, 1), (1, 1 << 24), (3, 1 << 16), (3, 1 << 30)] {
                 let options = TraceOptions { threads, window_bytes, eager_bytes: 0, ..TraceOptions::default() };
                 assert!(executed(&load(&native, &options).unwrap()) == whole, "{name}: {threads} threads, window {window_bytes}");
@@ -64,11 +64,11 @@ fn programs_do_not_depend_on_window_threads_or_compression() {
 }
 
 #[test]
-fn a_cta_is_found_without_decoding_those_before_it() {
+fn a_cta_is_found_without_decoding_earlier_ctas() {
     let Some(folder) = shared("sass/vecadd-vecsub-f32-1M-turing") else { return };
     let scratch = tempfile::tempdir().unwrap();
     let native = scratch.path().join("trace.wst");
-    packed(&folder, &native, true);
+    to_native_file(&folder, &native, true);
     let whole = load(&folder, &TraceOptions::default()).unwrap();
     let options = TraceOptions { eager_bytes: 0, window_bytes: 1, ..TraceOptions::default() };
     let streamed = load(&native, &options).unwrap();
@@ -81,18 +81,18 @@ fn a_cta_is_found_without_decoding_those_before_it() {
 }
 
 #[test]
-fn text_is_compressed_again_as_its_names_say_and_keeps_the_traces_name() {
+fn text_is_recompressed_by_file_name_and_keeps_the_traces_name() {
     let Some(folder) = shared("sass/vecadd-f64-100k-volta") else { return };
     let scratch = tempfile::tempdir().unwrap();
     let (native, text) = (scratch.path().join("trace.wst"), scratch.path().join("elsewhere"));
-    packed(&folder, &native, true);
-    unpacked(&native, &text, true);
+    to_native_file(&folder, &native, true);
+    to_text_files(&native, &text, true);
     let kernel = "kernel-1.traceg.xz";
     assert!(std::fs::read(text.join(kernel)).unwrap().starts_with(b"\xfd7zXZ"));
-    assert!(plain(&text.join(kernel)) == plain(&folder.join(kernel)));
+    assert!(decompressed(&text.join(kernel)) == decompressed(&folder.join(kernel)));
     assert_eq!(load(&text, &TraceOptions::default()).unwrap().name, "vecadd-f64-100k-volta");
-    // In a folder of the trace's name nothing needs to be kept.
+    // The name needs no extra file if the folder already has it.
     let own = scratch.path().join("vecadd-f64-100k-volta");
-    unpacked(&native, &own, false);
+    to_text_files(&native, &own, false);
     assert!(!own.join("trace.name").exists());
 }

@@ -1,4 +1,4 @@
-//! A native trace gives the results of its text.
+//! A native trace gives the same results as its text.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use warpshard::chip::{RunOptions, simulate};
 use warpshard::report::{RunFacts, json};
 use warpshard::trace::{TraceOptions, load};
 
-use super::common::packed;
+use super::common::to_native_file;
 use crate::common::shared;
 
 #[test]
-fn results_of_a_native_trace_are_those_of_its_text_to_the_byte() {
+fn results_of_a_native_trace_equal_those_of_its_text() {
     let Some(all) = shared("sass") else { return };
     let scratch = tempfile::tempdir().unwrap();
     let native = scratch.path().join("another-name.wst");
@@ -22,9 +22,9 @@ fn results_of_a_native_trace_are_those_of_its_text_to_the_byte() {
         ("vecadd-f64-100k-turing-v5-lineinfo", "rtx2060"),
     ] {
         let machine = warpshard::catalogue().machine(machine, &[]).unwrap().machine;
-        packed(&all.join(name), &native, true);
+        to_native_file(&all.join(name), &native, true);
         let mut stats = Vec::new();
-        // The text decoded while loading; the native file so, and on demand on two threads.
+        // The text is decoded while it loads; the native file is decoded while it loads and, on two threads, on demand.
         for (path, threads, eager_bytes) in [(all.join(name), 1, 128 << 20), (native.clone(), 1, 128 << 20), (native.clone(), 2, 0)] {
             let options = TraceOptions { threads, eager_bytes, ..TraceOptions::default() };
             let workload = Arc::new(load(&path, &options).unwrap());

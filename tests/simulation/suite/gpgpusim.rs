@@ -1,12 +1,12 @@
-//! Benchmarks of GPGPU-Sim.
+//! Checks of the benchmarks from GPGPU-Sim.
 
-use super::done::{Check, Done, hash};
+use super::done::{Check, ExecutedProgram, hash};
 
-pub(crate) const CHECKS: &[(&str, Check)] = &[("cp", potential)];
+pub(crate) const CHECKS: &[(&str, Check)] = &[("cp", check_potential)];
 
-fn potential(done: &Done) {
+fn check_potential(done: &ExecutedProgram) {
     let (atoms, across, down) = (60, 4_i64, 8_i64);
-    // The numbers of an atom are in constant memory, which the launch file fills.
+    // The atoms are in constant memory, which the launch file initialises.
     let number = |i: usize| {
         let units = match i % 4 {
             0 => hash(i) % (3200 * across),
@@ -25,5 +25,5 @@ fn potential(done: &Done) {
         };
         (0..atoms).map(of).sum()
     };
-    done.close("energies", &(0..columns * 8 * down as usize).map(energy).collect::<Vec<f64>>(), 1e-4);
+    done.assert_close("energies", &(0..columns * 8 * down as usize).map(energy).collect::<Vec<f64>>(), 1e-4);
 }

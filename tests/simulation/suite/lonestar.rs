@@ -1,11 +1,12 @@
-//! Irregular algorithms on graphs.
+//! Checks of the Lonestar programs: irregular algorithms on graphs.
 
-use super::done::{Check, Done};
+use super::done::{Check, ExecutedProgram};
 
-pub(crate) const CHECKS: &[(&str, Check)] = &[("bfs", levels), ("mst", spanning_tree), ("sp", surveys), ("sssp", shortest)];
+pub(crate) const CHECKS: &[(&str, Check)] =
+    &[("bfs", check_levels), ("mst", check_spanning_tree), ("sp", check_surveys), ("sssp", check_shortest)];
 
-/// Distances from vertex 0 with the weight of each edge.
-fn distances(done: &Done, weight: impl Fn(usize) -> i32) -> Vec<i32> {
+/// Computes the distances from vertex 0 for the given edge weights.
+fn distances(done: &ExecutedProgram, weight: impl Fn(usize) -> i32) -> Vec<i32> {
     let (begin, to) = (done.ints("begin"), done.ints("to"));
     let mut distance = vec![1_000_000_000; begin.len() - 1];
     distance[0] = 0;
@@ -24,19 +25,19 @@ fn distances(done: &Done, weight: impl Fn(usize) -> i32) -> Vec<i32> {
     distance
 }
 
-fn levels(done: &Done) {
+fn check_levels(done: &ExecutedProgram) {
     let want = distances(done, |_| 1);
     assert!(want.iter().filter(|&&level| level < 1000).max() > Some(&3));
-    done.same("distance", &want);
+    done.assert_equal("distance", &want);
 }
 
-fn shortest(done: &Done) {
+fn check_shortest(done: &ExecutedProgram) {
     let weight = done.ints("weight");
-    done.same("distance", &distances(done, |edge| weight[edge]));
+    done.assert_equal("distance", &distances(done, |edge| weight[edge]));
 }
 
-/// Kruskal's algorithm: the lightest edges that join two components.
-fn spanning_tree(done: &Done) {
+/// Checks against Kruskal's algorithm: the lightest edges that join two components.
+fn check_spanning_tree(done: &ExecutedProgram) {
     let [begin, to] = ["begin", "to"].map(|name| done.ints(name));
     let weights: Vec<u32> = done.ints("weight").into_iter().map(|weight| weight as u32).collect();
     let n = begin.len() - 1;
@@ -56,17 +57,17 @@ fn spanning_tree(done: &Done) {
         }
     }
     assert_eq!(count, n as i32 - 1);
-    done.same("total", &[total as i32]);
-    done.same("count", &[count]);
+    done.assert_equal("total", &[total as i32]);
+    done.assert_equal("count", &[count]);
     let components = done.out_ints("component");
     assert!(components.iter().all(|&component| component == components[0]), "one component is left");
 }
 
-fn surveys(done: &Done) {
+fn check_surveys(done: &ExecutedProgram) {
     let literals: Vec<usize> = done.ints("literals").into_iter().map(|literal| literal as usize).collect();
     let mut survey = done.floats("survey");
     for _ in 0..4 {
-        // What is left open for each literal.
+        // Product of the complementary surveys of each literal.
         let mut open = vec![1.0; 2 * 1024];
         literals.iter().zip(&survey).for_each(|(&literal, survey)| open[literal] *= 1.0 - survey);
         let ratio = |place: usize| {
@@ -78,5 +79,5 @@ fn surveys(done: &Done) {
         let ratios: Vec<f64> = (0..survey.len()).map(ratio).collect();
         survey = (0..survey.len()).map(|i| ratios[i / 3 * 3 + (i + 1) % 3] * ratios[i / 3 * 3 + (i + 2) % 3]).collect();
     }
-    done.close("survey", &survey, 1e-4);
+    done.assert_close("survey", &survey, 1e-4);
 }

@@ -1,12 +1,12 @@
-//! MapReduce.
+//! Check of the Mars program: MapReduce.
 
 use std::collections::BTreeMap;
 
-use super::done::{Check, Done};
+use super::done::{Check, ExecutedProgram};
 
-pub(crate) const CHECKS: &[(&str, Check)] = &[("pageViewCount", views)];
+pub(crate) const CHECKS: &[(&str, Check)] = &[("pageViewCount", check_views)];
 
-/// Of each key the first line and how many lines have it, by first line.
+/// Groups lines by key; returns for each key its first line and its number of lines, by first line.
 fn grouped<K: Ord>(keys: impl Iterator<Item = (usize, K)>) -> BTreeMap<i32, i32> {
     let mut groups: BTreeMap<K, (usize, i32)> = BTreeMap::new();
     for (line, key) in keys {
@@ -16,16 +16,16 @@ fn grouped<K: Ord>(keys: impl Iterator<Item = (usize, K)>) -> BTreeMap<i32, i32>
     groups.into_values().map(|(line, count)| (line as i32, count)).collect()
 }
 
-fn views(done: &Done) {
+fn check_views(done: &ExecutedProgram) {
     let text = String::from_utf8(done.bytes("text")).unwrap();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
     assert!(lines.len() == 600 && lines.iter().all(|fields| fields.len() == 3 && fields[0].starts_with("http://")));
     let with_address: Vec<usize> = (0..lines.len()).filter(|&line| !lines[line][1].starts_with('-')).collect();
     let entries = grouped(with_address.iter().map(|&line| (line, (lines[line][0], lines[line][1]))));
     let pages = grouped(entries.keys().map(|&line| (line as usize, lines[line as usize][0])));
-    // Hashes of five bits cannot all differ, so that keys have been compared.
+    // Hashes of five bits must collide, so the program has compared keys.
     assert!(with_address.len() < lines.len() && entries.len() < with_address.len() && pages.len() > 32);
-    done.same("numbers", &[lines.len(), with_address.len(), entries.len(), entries.len(), pages.len()].map(|number| number as i32));
+    done.assert_equal("numbers", &[lines.len(), with_address.len(), entries.len(), entries.len(), pages.len()].map(|number| number as i32));
     for (first, count, want) in [("entries", "copies", entries), ("urls", "views", pages)] {
         let [first, count] = [first, count].map(|name| done.out_ints(name));
         let got: BTreeMap<i32, i32> = first.into_iter().zip(count).take(want.len()).collect();

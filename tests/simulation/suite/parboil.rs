@@ -1,27 +1,27 @@
-//! Throughput computing.
+//! Checks of the Parboil programs: throughput computing.
 
-use super::done::{Check, Done};
+use super::done::{Check, ExecutedProgram};
 
 pub(crate) const CHECKS: &[(&str, Check)] = &[
-    ("histo", histogram),
-    ("lbm", fluid),
-    ("mriq", magnetic_resonance),
-    ("sad", differences),
-    ("sgemm", product),
-    ("spmv", sparse),
-    ("spmvGrid", banded),
-    ("stencil", stencil),
-    ("tpacf", correlation),
+    ("histo", check_histogram),
+    ("lbm", check_fluid),
+    ("mriq", check_magnetic_resonance),
+    ("sad", check_differences),
+    ("sgemm", check_product),
+    ("spmv", check_sparse),
+    ("spmvGrid", check_banded),
+    ("stencil", check_stencil),
+    ("tpacf", check_correlation),
 ];
 
-fn product(done: &Done) {
+fn check_product(done: &ExecutedProgram) {
     let [a, b] = ["a", "b"].map(|name| done.floats(name));
     let (m, n, k) = (128, 64, 48);
     let want = (0..m * n).map(|at| (0..k).map(|i| a[at % m + i * m] * b[at / m + i * n]).sum());
-    done.close("c", &want.collect::<Vec<f64>>(), 1e-5);
+    done.assert_close("c", &want.collect::<Vec<f64>>(), 1e-5);
 }
 
-fn stencil(done: &Done) {
+fn check_stencil(done: &ExecutedProgram) {
     let (nx, ny, nz) = (128, 16, 10);
     let step = |from: &[f64]| {
         let mut to = from.to_vec();
@@ -35,10 +35,10 @@ fn stencil(done: &Done) {
         }
         to
     };
-    done.close("a", &step(&step(&done.floats("a"))), 1e-5);
+    done.assert_close("a", &step(&step(&done.floats("a"))), 1e-5);
 }
 
-fn sparse(done: &Done) {
+fn check_sparse(done: &ExecutedProgram) {
     let [values, vector] = ["values", "vector"].map(|name| done.floats(name));
     let [columns, rows] = ["columns", "rows"].map(|name| done.ints(name));
     let n = vector.len();
@@ -47,10 +47,10 @@ fn sparse(done: &Done) {
         let length = (24 - i / 32 * 24 * 32 / n).max(1);
         want[rows[i] as usize] = (0..length).map(|k| values[k * n + i] * vector[columns[k * n + i] as usize]).sum();
     }
-    done.close("out", &want, 1e-5);
+    done.assert_close("out", &want, 1e-5);
 }
 
-fn banded(done: &Done) {
+fn check_banded(done: &ExecutedProgram) {
     let [values, vector] = ["values", "vector"].map(|name| done.floats(name));
     let (side, n) = (16, vector.len());
     let mut want = vec![0.0; n];
@@ -60,30 +60,30 @@ fn banded(done: &Done) {
             *want += values[k * n + i] * vector[(i + ahead + n - 1 - side - side * side) % n];
         }
     }
-    done.close("out", &want, 1e-5);
+    done.assert_close("out", &want, 1e-5);
 }
 
-fn magnetic_resonance(done: &Done) {
+fn check_magnetic_resonance(done: &ExecutedProgram) {
     let [real, imaginary, x, y, z] = ["kreal", "kimaginary", "x", "y", "z"].map(|name| done.floats(name));
     let magnitudes: Vec<f64> = real.iter().zip(&imaginary).map(|(real, imaginary)| real * real + imaginary * imaginary).collect();
-    done.close("magnitude", &magnitudes, 1e-6);
-    // The points are in constant memory, which the launch file fills like a buffer.
+    done.assert_close("magnitude", &magnitudes, 1e-6);
+    // The points are in constant memory, which the launch file initialises like a buffer.
     let space = done.symbol(4 * 64, 0.0, 0.3, 125);
     let sum = |voxel: usize, of: fn(f64) -> f64| {
         let angle = |point: &[f64]| std::f64::consts::TAU * (point[0] * x[voxel] + point[1] * y[voxel] + point[2] * z[voxel]);
         space.chunks_exact(4).map(|point| point[3] * of(angle(point))).sum::<f64>()
     };
-    done.close("real", &(0..x.len()).map(|voxel| sum(voxel, f64::cos)).collect::<Vec<f64>>(), 1e-4);
-    done.close("imaginary", &(0..x.len()).map(|voxel| sum(voxel, f64::sin)).collect::<Vec<f64>>(), 1e-4);
+    done.assert_close("real", &(0..x.len()).map(|voxel| sum(voxel, f64::cos)).collect::<Vec<f64>>(), 1e-4);
+    done.assert_close("imaginary", &(0..x.len()).map(|voxel| sum(voxel, f64::sin)).collect::<Vec<f64>>(), 1e-4);
 }
 
-fn differences(done: &Done) {
+fn check_differences(done: &ExecutedProgram) {
     let shorts = |name: &str| -> Vec<i32> {
         done.bytes(name).chunks_exact(2).map(|pair| i32::from(u16::from_le_bytes([pair[0], pair[1]]))).collect()
     };
     let (frame, reference, width, height) = (shorts("frame"), shorts("reference"), 16_i32, 8_i32);
     let pixel = |x: i32, y: i32| reference[(y.clamp(0, height - 1) * width + x.clamp(0, width - 1)) as usize];
-    // The sum of a square of `side` pixels at a position of the search.
+    // Sum over a square of `side` pixels at a search position.
     let sum = |bx: i32, by: i32, side: i32, position: i32| -> u16 {
         let (rx, ry) = (bx * side - 16 + position % 33, by * side - 16 + position / 33);
         let at =
@@ -101,8 +101,8 @@ fn differences(done: &Done) {
     }
 }
 
-/// Two steps of the lattice, direction by direction, with the weights of its 19 directions.
-fn fluid(done: &Done) {
+/// Checks two steps of the lattice, direction by direction, with the weights of its 19 directions.
+fn check_fluid(done: &ExecutedProgram) {
     let (nx, ny, nz) = (64_i64, 8_i64, 8_i64);
     let cells = (nx * ny * nz) as usize;
     let flags = done.ints("flags");
@@ -158,23 +158,23 @@ fn fluid(done: &Done) {
         }
         to
     };
-    done.close("a", &step(&step(&done.floats("a"))), 1e-5);
+    done.assert_close("a", &step(&step(&done.floats("a"))), 1e-5);
 }
 
-fn histogram(done: &Done) {
+fn check_histogram(done: &ExecutedProgram) {
     let input = done.ints("in");
     let mut bins = vec![0_u32; 4 * 4096];
     input.iter().for_each(|&value| bins[value as usize] += 1);
     let want: Vec<u8> = bins.iter().map(|&count| count.min(255) as u8).collect();
     assert!(done.out_bytes("out") == want && bins.iter().any(|&count| count > 255));
-    // An eighth of each quarter is the sample.
+    // The sample is an eighth of each quarter.
     let sampled = |part: usize| input[part * 4096..part * 4096 + 512].iter().map(|value| value / 4096);
     let rows: Vec<i32> = (0..4).flat_map(sampled).collect();
-    done.same("range", &[*rows.iter().min().unwrap(), *rows.iter().max().unwrap()]);
+    done.assert_equal("range", &[*rows.iter().min().unwrap(), *rows.iter().max().unwrap()]);
 }
 
-/// Pairs in a bin are at least those well inside of it and at most those that rounding may bring into it.
-fn correlation(done: &Done) {
+/// Checks each bin: its count is at least the number of pairs clearly inside and at most the number that rounding may include.
+fn check_correlation(done: &ExecutedProgram) {
     let [x, y, z] = ["x", "y", "z"].map(|name| done.floats(name));
     let (points, sets, rounding) = (260, 1, 3e-7);
     let limit = |k: usize| (10_f64.powf(k as f64 / 5.0) / 60.0).to_radians().cos();

@@ -1,56 +1,60 @@
-//! Heterogeneous computing.
+//! Checks of the Rodinia programs: heterogeneous computing.
 
-use super::done::{Check, Done, close};
+use super::done::{Check, ExecutedProgram, assert_close};
 use super::rodinia_images;
 
 pub(crate) const CHECKS: &[(&str, Check)] = &[
-    ("backprop", backprop),
-    ("bfs", search),
-    ("btree", tree),
-    ("cfd", flow),
-    ("dwt2d", rodinia_images::wavelets),
-    ("gaussian", elimination),
-    ("heartwall", rodinia_images::tracked),
-    ("hotspot", heat),
-    ("kmeans", clusters),
-    ("lavaMD", particles),
-    ("lavaMDinMemory", particles),
-    ("leukocyte", rodinia_images::cells),
-    ("lud", decomposition),
-    ("mummer", rodinia_images::matched),
-    ("nn", distances),
-    ("nw", alignment),
-    ("pathfinder", paths),
-    ("srad_v1", speckle_by_columns),
-    ("srad_v2", speckle_by_rows),
-    ("streamcluster", gains),
+    ("backprop", check_backprop),
+    ("bfs", check_search),
+    ("btree", check_tree),
+    ("cfd", check_flow),
+    ("dwt2d", rodinia_images::check_wavelets),
+    ("gaussian", check_elimination),
+    ("heartwall", rodinia_images::check_tracked),
+    ("hotspot", check_heat),
+    ("kmeans", check_clusters),
+    ("lavaMD", check_particles),
+    ("lavaMDinMemory", check_particles),
+    ("leukocyte", rodinia_images::check_cells),
+    ("lud", check_decomposition),
+    ("mummer", rodinia_images::check_matched),
+    ("nn", check_distances),
+    ("nw", check_alignment),
+    ("pathfinder", check_paths),
+    ("srad_v1", check_speckle_by_columns),
+    ("srad_v2", check_speckle_by_rows),
+    ("streamcluster", check_gains),
 ];
 
-fn backprop(done: &Done) {
+fn check_backprop(done: &ExecutedProgram) {
     let [input, weights, delta, trained] = ["input", "weights", "delta", "trained"].map(|name| done.floats(name));
     let groups = input.len() / 16;
     let partial = |at: usize| -> f64 {
         let (group, unit) = (at / 16, at % 16);
         (1..=16).map(|row| input[group * 16 + row] * weights[(group * 16 + row) * 17 + unit + 1]).sum()
     };
-    done.close("partial", &(0..groups * 16).map(partial).collect::<Vec<f64>>(), 1e-5);
-    // The bias row counts as an input of 1; column 0 stays as it is.
+    done.assert_close("partial", &(0..groups * 16).map(partial).collect::<Vec<f64>>(), 1e-5);
+    // The bias row counts as an input of 1; column 0 does not change.
     let change = |at: usize| match (at / 17, at % 17) {
         (_, 0) => 0.0,
         (0, unit) => 0.3 * delta[unit],
         (row, unit) => 0.3 * delta[unit] * input[row],
     };
     let changes: Vec<f64> = (0..trained.len()).map(change).collect();
-    done.close("previous", &changes, 1e-6);
-    done.close("trained", &trained.iter().zip(&changes).map(|(old, change)| old + change).collect::<Vec<f64>>(), 1e-6);
+    done.assert_close("previous", &changes, 1e-6);
+    done.assert_close("trained", &trained.iter().zip(&changes).map(|(old, change)| old + change).collect::<Vec<f64>>(), 1e-6);
 }
 
-fn distances(done: &Done) {
+fn check_distances(done: &ExecutedProgram) {
     let places = done.floats("places");
-    done.close("distances", &places.chunks_exact(2).map(|place| (30.0 - place[0]).hypot(90.0 - place[1])).collect::<Vec<f64>>(), 1e-6);
+    done.assert_close(
+        "distances",
+        &places.chunks_exact(2).map(|place| (30.0 - place[0]).hypot(90.0 - place[1])).collect::<Vec<f64>>(),
+        1e-6,
+    );
 }
 
-fn search(done: &Done) {
+fn check_search(done: &ExecutedProgram) {
     let [vertices, edges] = ["vertices", "edges"].map(|name| done.ints(name));
     let mut cost = vec![-1; vertices.len() / 2];
     cost[0] = 0;
@@ -66,16 +70,16 @@ fn search(done: &Done) {
         }
     }
     assert!(cost.iter().max().is_some_and(|&longest| longest > 4));
-    done.same("cost", &cost);
+    done.assert_equal("cost", &cost);
 }
 
-fn tree(done: &Done) {
-    done.same("answers", &done.ints("keys"));
-    done.same("start", &done.ints("low"));
-    done.same("length", &vec![3001; done.ints("low").len()]);
+fn check_tree(done: &ExecutedProgram) {
+    done.assert_equal("answers", &done.ints("keys"));
+    done.assert_equal("start", &done.ints("low"));
+    done.assert_equal("length", &vec![3001; done.ints("low").len()]);
 }
 
-/// Density, momenta, energy, and what follows from them: velocities, pressure, speed and speed of sound.
+/// State of a cell: density, momenta and energy; velocities; pressure; speed; speed of sound.
 type State = ([f64; 5], [f64; 3], f64, f64, f64);
 
 fn state(values: [f64; 5]) -> State {
@@ -85,7 +89,7 @@ fn state(values: [f64; 5]) -> State {
     (values, velocity, pressure, square.sqrt(), (1.4 * pressure / values[0]).sqrt())
 }
 
-/// What flows through a face from one side.
+/// Computes the flux through a face from one side.
 fn side(normal: [f64; 3], (values, velocity, pressure, ..): State) -> [f64; 5] {
     let along: f64 = normal.iter().zip(velocity).map(|(n, v)| n * v).sum();
     let momentum = [0, 1, 2].map(|k| along * values[k + 1] + normal[k] * pressure);
@@ -93,7 +97,7 @@ fn side(normal: [f64; 3], (values, velocity, pressure, ..): State) -> [f64; 5] {
     [mass, momentum[0], momentum[1], momentum[2], along * (values[4] + pressure)].map(|flow| 0.5 * flow)
 }
 
-fn flow(done: &Done) {
+fn check_flow(done: &ExecutedProgram) {
     let [areas, normals] = ["areas", "normals"].map(|name| done.floats(name));
     let (neighbours, n, far) = (done.ints("neighbours"), areas.len(), [1.4, 1.68, 0.0, 0.0, 3.508]);
     assert!([-2, -1].iter().all(|border| neighbours.contains(border)));
@@ -124,10 +128,10 @@ fn flow(done: &Done) {
         });
         now = updated.collect();
     }
-    done.close("variables", &(0..5 * n).map(|at| now[at % n][at / n]).collect::<Vec<f64>>(), 1e-4);
+    done.assert_close("variables", &(0..5 * n).map(|at| now[at % n][at / n]).collect::<Vec<f64>>(), 1e-4);
 }
 
-fn elimination(done: &Done) {
+fn check_elimination(done: &ExecutedProgram) {
     let (mut a, mut b) = (done.floats("a"), done.floats("b"));
     let n = b.len();
     for column in 0..n - 1 {
@@ -139,11 +143,11 @@ fn elimination(done: &Done) {
             b[row] -= factor * b[column];
         }
     }
-    done.close("a", &a, 1e-4);
-    done.close("b", &b, 1e-4);
+    done.assert_close("a", &a, 1e-4);
+    done.assert_close("b", &b, 1e-4);
 }
 
-fn heat(done: &Done) {
+fn check_heat(done: &ExecutedProgram) {
     let (power, start) = (done.floats("power"), done.floats("from"));
     let n = start.len().isqrt();
     let (scale, gx, gy, gz) = (1.458_333_4e-7 / 1.068_115_2e-7, 0.1, 0.1, 1.0 / 20480.0);
@@ -157,10 +161,10 @@ fn heat(done: &Done) {
         };
         (0..n * n).map(at).collect()
     };
-    done.close("to", &step(&step(&start)), 1e-5);
+    done.assert_close("to", &step(&step(&start)), 1e-5);
 }
 
-fn clusters(done: &Done) {
+fn check_clusters(done: &ExecutedProgram) {
     let (points, centres) = (done.floats("in"), done.symbol(5 * 16, 0.0, 1.0, 97));
     let distance = |point: &[f64], centre: &[f64]| point.iter().zip(centre).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
     for (i, (point, got)) in points.chunks_exact(16).zip(done.out_ints("membership")).enumerate() {
@@ -170,8 +174,8 @@ fn clusters(done: &Done) {
     }
 }
 
-/// The product of the triangles is the matrix.
-fn decomposition(done: &Done) {
+/// Checks that the product of the triangular matrices is the input.
+fn check_decomposition(done: &ExecutedProgram) {
     let (m, got) = (done.floats("m"), done.out("m"));
     let n = m.len().isqrt();
     for i in 0..n * n {
@@ -182,7 +186,7 @@ fn decomposition(done: &Done) {
     }
 }
 
-fn alignment(done: &Done) {
+fn check_alignment(done: &ExecutedProgram) {
     let (score, mut table) = (done.ints("score"), done.ints("table"));
     let n = table.len().isqrt();
     for y in 1..n {
@@ -191,21 +195,21 @@ fn alignment(done: &Done) {
             table[y * n + x] = gap.max(table[(y - 1) * n + x - 1] + score[y * n + x]);
         }
     }
-    done.same("table", &table);
+    done.assert_equal("table", &table);
 }
 
-fn paths(done: &Done) {
+fn check_paths(done: &ExecutedProgram) {
     let (wall, mut best) = (done.ints("wall"), done.ints("a"));
     let columns = best.len();
     for row in wall.chunks_exact(columns) {
         let near = |x: usize| *best[x.saturating_sub(1)..(x + 2).min(columns)].iter().min().unwrap();
         best = (0..columns).map(|x| near(x) + row[x]).collect();
     }
-    done.same("a", &best);
+    done.assert_equal("a", &best);
 }
 
-/// An iteration of the diffusion; neighbours of a cell are north, south, west and east, and coefficients those of the cell, of its
-/// southern neighbour, of the cell and of its eastern neighbour.
+/// Computes an iteration of the diffusion. Neighbours of a cell are north, south, west and east; the coefficients are taken at the cell,
+/// its southern neighbour, the cell and its eastern neighbour.
 fn diffuse(image: &[f64], neighbours: impl Fn(usize) -> [usize; 4]) -> Vec<f64> {
     let variance = 0.053;
     let coefficient = |i: usize| {
@@ -225,7 +229,7 @@ fn diffuse(image: &[f64], neighbours: impl Fn(usize) -> [usize; 4]) -> Vec<f64> 
     (0..image.len()).map(at).collect()
 }
 
-fn speckle_by_columns(done: &Done) {
+fn check_speckle_by_columns(done: &ExecutedProgram) {
     let (rows, columns) = (64, 58);
     let neighbours = |i: usize| {
         let (row, column) = (i % rows, i / rows);
@@ -241,20 +245,20 @@ fn speckle_by_columns(done: &Done) {
     let once = diffuse(&scaled, neighbours);
     let total: f64 = once.iter().sum();
     assert!((done.out("sums")[0] / total - 1.0).abs() < 1e-4, "the sum of the image before its last iteration");
-    done.close("image", &diffuse(&once, neighbours).iter().map(|value| value.ln() * 255.0).collect::<Vec<f64>>(), 1e-3);
+    done.assert_close("image", &diffuse(&once, neighbours).iter().map(|value| value.ln() * 255.0).collect::<Vec<f64>>(), 1e-3);
 }
 
-fn speckle_by_rows(done: &Done) {
+fn check_speckle_by_rows(done: &ExecutedProgram) {
     let image = done.floats("image");
     let n = image.len().isqrt();
     let neighbours = |i: usize| {
         let (y, x) = (i / n, i % n);
         [y.saturating_sub(1) * n + x, (y + 1).min(n - 1) * n + x, y * n + x.saturating_sub(1), y * n + (x + 1).min(n - 1)]
     };
-    done.close("image", &diffuse(&diffuse(&image, neighbours), neighbours), 1e-4);
+    done.assert_close("image", &diffuse(&diffuse(&image, neighbours), neighbours), 1e-4);
 }
 
-fn gains(done: &Done) {
+fn check_gains(done: &ExecutedProgram) {
     let coordinates = done.floats("coordinates");
     let (points, table) = (done.bytes("points"), done.ints("table"));
     let n = table.len();
@@ -273,12 +277,12 @@ fn gains(done: &Done) {
             }
         }
     }
-    done.close("work", &work, 1e-4);
+    done.assert_close("work", &work, 1e-4);
     assert!(done.out_bytes("moves") == moves && moves.contains(&0) && moves.contains(&1));
 }
 
-/// Particles act on those of their box and of boxes next to it; there are 3 x 2 boxes.
-fn particles(done: &Done) {
+/// Checks the forces on particles from their own box and adjacent boxes; there are 3 x 2 boxes.
+fn check_particles(done: &ExecutedProgram) {
     let [particles, charges] = ["particles", "charges"].map(|name| done.doubles(name));
     let four = |i: usize| [0, 1, 2, 3].map(|k| particles[4 * i + k]);
     let apart = |i: usize, j: usize| (i / 100 % 3).abs_diff(j / 100 % 3);
@@ -295,5 +299,5 @@ fn particles(done: &Done) {
         sum
     };
     assert_eq!(charges.len(), 600);
-    close("sums", &done.out_doubles("sums"), &(0..600).flat_map(felt).collect::<Vec<f64>>(), 1e-11);
+    assert_close("sums", &done.out_doubles("sums"), &(0..600).flat_map(felt).collect::<Vec<f64>>(), 1e-11);
 }

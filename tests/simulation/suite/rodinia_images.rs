@@ -1,8 +1,8 @@
-//! Wavelets, tracked points, suffix trees and cells of Rodinia.
+//! Checks of Rodinia's wavelets, tracked points, suffix trees and cells.
 
-use super::done::Done;
+use super::done::ExecutedProgram;
 
-/// One level of the 5/3 lifting scheme along a line with mirrored ends: the low half, then the high one.
+/// Applies one level of the 5/3 lifting scheme to a line with mirrored ends; returns the low half, then the high half.
 fn lifted(line: &[i32]) -> Vec<i32> {
     let size = line.len() as i32;
     let mirrored = |i: i32| {
@@ -14,7 +14,7 @@ fn lifted(line: &[i32]) -> Vec<i32> {
     (0..size).step_by(2).map(low).chain((1..size).step_by(2).map(high)).collect()
 }
 
-pub(crate) fn wavelets(done: &Done) {
+pub(crate) fn check_wavelets(done: &ExecutedProgram) {
     const W: usize = 152;
     const H: usize = 136;
     let pixels = done.bytes("pixels");
@@ -30,7 +30,7 @@ pub(crate) fn wavelets(done: &Done) {
                 want[y * W..y * W + width].copy_from_slice(row);
             }
             if colour == "red" || level == 3 {
-                done.same(&format!("{colour}{level}"), &want);
+                done.assert_equal(&format!("{colour}{level}"), &want);
             }
             (width, height) = (width / 2, height / 2);
             image = (0..width * height).map(|at| rows[at / width][at % width]).collect();
@@ -38,8 +38,8 @@ pub(crate) fn wavelets(done: &Done) {
     }
 }
 
-/// Normalised cross-correlation by its definition.
-pub(crate) fn tracked(done: &Done) {
+/// Checks tracked points against the definition of normalised cross-correlation.
+pub(crate) fn check_tracked(done: &ExecutedProgram) {
     const ROWS: usize = 96;
     let (points, frames, half, reach, farthest) = (4, 4, 6_i32, 10_i32, 4_i32);
     let side = 2 * half + 1;
@@ -59,7 +59,7 @@ pub(crate) fn tracked(done: &Done) {
             let mut best = (f64::MIN, 0, 0);
             for dr in -farthest..=farthest {
                 for dc in (-farthest..=farthest).filter(|dc| dr * dr + dc * dc <= farthest * farthest) {
-                    // Outside of the window there are zeros.
+                    // Pixels outside of the window are zero.
                     let seen = |i: i32| {
                         let (r, c) = (dr - half + i % side, dc - half + i / side);
                         if r.abs() <= reach && c.abs() <= reach { at(frame, row + r, column + c) } else { 0.0 }
@@ -85,11 +85,11 @@ pub(crate) fn tracked(done: &Done) {
         }
         templates.extend(template);
     }
-    done.close("templates", &templates, 1e-5);
+    done.assert_close("templates", &templates, 1e-5);
 }
 
-/// Longest matches by looking everywhere.
-pub(crate) fn matched(done: &Done) {
+/// Checks the longest matches against an exhaustive search.
+pub(crate) fn check_matched(done: &ExecutedProgram) {
     const LENGTH: usize = 25;
     const LEAST: usize = 5;
     let (reference, queries) = (done.bytes("reference"), done.bytes("queries"));
@@ -114,12 +114,12 @@ pub(crate) fn matched(done: &Done) {
     assert!(longest > 12, "the queries are pieces of the reference");
 }
 
-/// The gradient inverse coefficient of variation at each pixel, dilation by a disc, and the smoothing of pieces.
-pub(crate) fn cells(done: &Done) {
+/// Checks the gradient inverse coefficient of variation at each pixel, the dilation by a disc, and the smoothing of pieces.
+pub(crate) fn check_cells(done: &ExecutedProgram) {
     let (h, w, reach) = (60, 52, 4_i64);
     let [right, down] = ["right", "down"].map(|name| done.floats(name));
     let angles: Vec<f64> = (0..150).map(|n| f64::from(n) * std::f64::consts::TAU / 150.0).collect();
-    // A whole number may have come out a little too small.
+    // An integral value may have been rounded slightly towards zero.
     let whole = |value: f64| (value + 1e-6_f64.copysign(value)) as i64;
     let score = |row: i64, column: i64, radius: f64| {
         let along = |angle: &f64| {
@@ -138,10 +138,10 @@ pub(crate) fn cells(done: &Done) {
         (4..=10).map(|half| score(row, column, f64::from(2 * half))).fold(0.0, f64::max)
     };
     let scores: Vec<f64> = (0..h * w).map(at).collect();
-    done.close("scores", &scores, 1e-3);
+    done.assert_close("scores", &scores, 1e-3);
     let best = (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap() as i64;
     assert!((best % h - 30).abs() < 3 && (best / h - 26).abs() < 3, "the spot is found at row {}, column {}", best % h, best / h);
-    // The result goes by rows.
+    // The result is stored by rows.
     let scores = done.out("scores");
     let dilated = |place: i64| {
         let (row, column) = (place / w, place % w);
@@ -149,12 +149,12 @@ pub(crate) fn cells(done: &Done) {
         let inside = near.map(|(i, j)| (row + i, column + j)).filter(|&(y, x)| (0..h).contains(&y) && (0..w).contains(&x));
         inside.map(|(y, x)| scores[(x * h + y) as usize]).fold(0.0, f64::max)
     };
-    done.close("dilated", &(0..h * w).map(dilated).collect::<Vec<f64>>(), 0.0);
+    done.assert_close("dilated", &(0..h * w).map(dilated).collect::<Vec<f64>>(), 0.0);
     let flows: Vec<f64> = done.floats("pictures").chunks_exact(21 * 31).flat_map(|given| smoothed(given, 21, 31)).collect();
-    done.close("flows", &flows, 1e-4);
+    done.assert_close("flows", &flows, 1e-4);
 }
 
-/// Four iterations towards a motion gradient vector flow along (1, 1), in which a neighbour counts fully, by half or not at all.
+/// Computes four iterations towards a motion gradient vector flow along (1, 1); a neighbour has full, half or no weight.
 fn smoothed(given: &[f64], height: i64, width: i64) -> Vec<f64> {
     let mut picture = given.to_vec();
     for _ in 0..4 {
@@ -164,7 +164,7 @@ fn smoothed(given: &[f64], height: i64, width: i64) -> Vec<f64> {
             for (down, right) in (-1..=1).flat_map(|down| (-1..=1).map(move |right| (down, right))) {
                 let (y, x) = ((row + down).clamp(0, height - 1), (column + right).clamp(0, width - 1));
                 let change = picture[(y * width + x) as usize] - old;
-                // Up and to the right is along the motion.
+                // Up and to the right is the direction of the motion.
                 let along = change * (right - down) as f64;
                 sum += (0.5 + (along * 1e10).atan() / std::f64::consts::PI) * change;
             }

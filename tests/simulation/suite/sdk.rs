@@ -1,33 +1,33 @@
-//! Samples.
+//! Checks of the CUDA SDK samples.
 
-use super::done::{Check, Done, close, hash};
+use super::done::{Check, ExecutedProgram, assert_close, hash};
 
 pub(crate) const CHECKS: &[(&str, Check)] = &[
-    ("BlackScholes", options),
-    ("MonteCarlo", simulated_options),
-    ("binomialOptions", trees),
-    ("binomialTiles", trees),
-    ("convolutionSeparable", convolution),
-    ("dct8x8", cosines),
-    ("dwtHaar1D", wavelets),
-    ("dxtc", compressed),
-    ("fastWalshTransform", walsh),
-    ("histogram", histograms),
-    ("mergeSort", merged),
-    ("scalarProd", dots),
-    ("scan", sums),
-    ("sortingNetworks", sorted),
-    ("transpose", turned),
-    ("transpose16", turned_in_tiles_of_16),
-    ("vectorAdd", added),
+    ("BlackScholes", check_options),
+    ("MonteCarlo", check_simulated_options),
+    ("binomialOptions", check_trees),
+    ("binomialTiles", check_trees),
+    ("convolutionSeparable", check_convolution),
+    ("dct8x8", check_cosines),
+    ("dwtHaar1D", check_wavelets),
+    ("dxtc", check_compressed),
+    ("fastWalshTransform", check_walsh),
+    ("histogram", check_histograms),
+    ("mergeSort", check_merged),
+    ("scalarProd", check_dots),
+    ("scan", check_sums),
+    ("sortingNetworks", check_sorted),
+    ("transpose", check_turned),
+    ("transpose16", check_turned_in_tiles_of_16),
+    ("vectorAdd", check_added),
 ];
 
-fn added(done: &Done) {
+fn check_added(done: &ExecutedProgram) {
     let [a, b] = ["a", "b"].map(|name| done.floats(name));
-    done.close("c", &a.iter().zip(&b).map(|(a, b)| a + b).collect::<Vec<f64>>(), 1e-6);
+    done.assert_close("c", &a.iter().zip(&b).map(|(a, b)| a + b).collect::<Vec<f64>>(), 1e-6);
 }
 
-/// The normal distribution after Abramowitz and Stegun, 26.2.17, whose error is below 1e-7.
+/// Computes the normal distribution after Abramowitz and Stegun, 26.2.17, with an error below 1e-7.
 fn normal(d: f64) -> f64 {
     let k = 1.0 / (1.0 + 0.2316419 * d.abs());
     let series = k * (0.319_381_53 + k * (-0.356_563_782 + k * (1.781_477_937 + k * (-1.821_255_978 + k * 1.330_274_429))));
@@ -35,7 +35,7 @@ fn normal(d: f64) -> f64 {
     if d > 0.0 { 1.0 - tail } else { tail }
 }
 
-fn options(done: &Done) {
+fn check_options(done: &ExecutedProgram) {
     let [stock, strike, years] = ["stock", "strike", "years"].map(|name| done.floats(name));
     let price = |i: usize| {
         let (s, x, t, rate, sigma): (f64, f64, f64, f64, f64) = (stock[i], strike[i], years[i], 0.02, 0.3);
@@ -44,12 +44,12 @@ fn options(done: &Done) {
         (s * n1 - x * discount * n2, x * discount * (1.0 - n2) - s * (1.0 - n1))
     };
     let (call, put): (Vec<f64>, Vec<f64>) = (0..stock.len()).map(price).unzip();
-    done.close("call", &call, 1e-4);
-    done.close("put", &put, 1e-4);
+    done.assert_close("call", &call, 1e-4);
+    done.assert_close("put", &put, 1e-4);
 }
 
-/// Trees of 2048 steps, whose prices are close to those of the formula that they approach.
-fn trees(done: &Done) {
+/// Checks that prices from trees of 2048 steps are close to the limiting formula.
+fn check_trees(done: &ExecutedProgram) {
     let got = done.out("prices");
     let prices = (0..got.len()).map(|option| {
         let fraction = |units: i64| units as f64 / f64::from(1 << 24);
@@ -70,11 +70,11 @@ fn trees(done: &Done) {
         assert!(formula > 1.0 && (row[0] - formula).abs() < 0.01, "option {option}: {} by the tree, {formula} by the formula", row[0]);
         row[0]
     });
-    done.close("prices", &prices.collect::<Vec<f64>>(), 1e-4);
+    done.assert_close("prices", &prices.collect::<Vec<f64>>(), 1e-4);
 }
 
-/// The samples are normally distributed, and the prices those of the samples.
-fn simulated_options(done: &Done) {
+/// Checks that the samples are normally distributed and that the prices follow from the samples.
+fn check_simulated_options(done: &ExecutedProgram) {
     let samples = done.out("samples");
     let mean = samples.iter().sum::<f64>() / samples.len() as f64;
     let variance = samples.iter().map(|sample| sample * sample).sum::<f64>() / samples.len() as f64;
@@ -84,10 +84,10 @@ fn simulated_options(done: &Done) {
         let payoffs = samples.iter().map(|sample| (stock[i] * (drift[i] + deviation[i] * sample).exp() - strike[i]).max(0.0));
         [payoffs.clone().sum::<f64>(), payoffs.map(|payoff| payoff * payoff).sum()]
     };
-    done.close("out", &(0..stock.len()).flat_map(of).collect::<Vec<f64>>(), 1e-3);
+    done.assert_close("out", &(0..stock.len()).flat_map(of).collect::<Vec<f64>>(), 1e-3);
 }
 
-fn convolution(done: &Done) {
+fn check_convolution(done: &ExecutedProgram) {
     let input = done.floats("in");
     let n = input.len().isqrt() as i64;
     let taps = done.symbol(17, 0.0, 1.0, 105);
@@ -99,10 +99,10 @@ fn convolution(done: &Done) {
         (0..n * n).map(at).collect()
     };
     let rows = pass(&input, 1, |i, n| i % n);
-    done.close("out", &pass(&rows, n, |i, n| i / n), 1e-4);
+    done.assert_close("out", &pass(&rows, n, |i, n| i / n), 1e-4);
 }
 
-fn cosines(done: &Done) {
+fn check_cosines(done: &ExecutedProgram) {
     let input = done.floats("in");
     let n = input.len().isqrt();
     let factor = |i: usize, k: usize| {
@@ -115,50 +115,50 @@ fn cosines(done: &Done) {
         (0..64).map(term).sum()
     };
     let want: Vec<f64> = (0..n * n).map(at).collect();
-    done.close("a", &want, 1e-3);
-    done.close("b", &want, 1e-3);
+    done.assert_close("a", &want, 1e-3);
+    done.assert_close("b", &want, 1e-3);
 }
 
-/// The transform back of a product of transforms is the convolution in which indices are combined by exclusive or.
-fn walsh(done: &Done) {
+/// Checks that the inverse transform of a product of transforms is the convolution with indices combined by exclusive or.
+fn check_walsh(done: &ExecutedProgram) {
     let [data, kernel] = ["data", "kernel"].map(|name| done.floats(name));
     let taps: Vec<usize> = (0..kernel.len()).filter(|&i| kernel[i] != 0.0).collect();
     assert!(taps.len() > 100 && taps.iter().all(|&tap| tap < 128));
     let want = (0..data.len()).map(|i| taps.iter().map(|&tap| kernel[tap] * data[i ^ tap]).sum());
-    done.close("data", &want.collect::<Vec<f64>>(), 1e-3);
+    done.assert_close("data", &want.collect::<Vec<f64>>(), 1e-3);
 }
 
-fn histograms(done: &Done) {
+fn check_histograms(done: &ExecutedProgram) {
     let mut bins = [0; 256];
     done.bytes("in").iter().for_each(|&byte| bins[usize::from(byte)] += 1);
-    done.same("histogram256", &bins);
-    done.same("histogram64", &bins.chunks_exact(4).map(|four| four.iter().sum()).collect::<Vec<i32>>());
+    done.assert_equal("histogram256", &bins);
+    done.assert_equal("histogram64", &bins.chunks_exact(4).map(|four| four.iter().sum()).collect::<Vec<i32>>());
 }
 
-fn turned(done: &Done) {
+fn check_turned(done: &ExecutedProgram) {
     let input = done.floats("in");
     let n = input.len().isqrt();
     let of = |from: fn(usize, usize, usize) -> usize| (0..n * n).map(|i| input[from(i / n, i % n, n)]).collect::<Vec<f64>>();
     let transposed = of(|y, x, n| x * n + y);
     for name in ["naive", "coalesced", "padded", "diagonal"] {
-        done.close(name, &transposed, 0.0);
+        done.assert_close(name, &transposed, 0.0);
     }
-    done.close("copy", &input, 0.0);
-    done.close("copyShared", &input, 0.0);
-    done.close("fine", &of(|y, x, n| (y / 32 * 32 + x % 32) * n + x / 32 * 32 + y % 32), 0.0);
-    done.close("coarse", &of(|y, x, n| (x / 32 * 32 + y % 32) * n + y / 32 * 32 + x % 32), 0.0);
+    done.assert_close("copy", &input, 0.0);
+    done.assert_close("copyShared", &input, 0.0);
+    done.assert_close("fine", &of(|y, x, n| (y / 32 * 32 + x % 32) * n + x / 32 * 32 + y % 32), 0.0);
+    done.assert_close("coarse", &of(|y, x, n| (x / 32 * 32 + y % 32) * n + y / 32 * 32 + x % 32), 0.0);
 }
 
-fn turned_in_tiles_of_16(done: &Done) {
+fn check_turned_in_tiles_of_16(done: &ExecutedProgram) {
     let input = done.floats("in");
     let n = input.len().isqrt();
     let of = |from: fn(usize, usize, usize) -> usize| (0..n * n).map(|i| input[from(i / n, i % n, n)]).collect::<Vec<f64>>();
-    done.close("turned", &of(|y, x, n| x * n + y), 0.0);
-    done.close("exchanged", &of(|y, x, n| (x / 16 * 16 + y % 16) * n + y / 16 * 16 + x % 16), 0.0);
+    done.assert_close("turned", &of(|y, x, n| x * n + y), 0.0);
+    done.assert_close("exchanged", &of(|y, x, n| (x / 16 * 16 + y % 16) * n + y / 16 * 16 + x % 16), 0.0);
 }
 
-/// Each level's differences and averages, from those of the level before.
-fn wavelets(done: &Done) {
+/// Checks the differences and averages of each level, from the previous level.
+fn check_wavelets(done: &ExecutedProgram) {
     let signal = done.floats("signal");
     let parts = signal.len() / 1024;
     let (mut details, mut averages) = (vec![0.0; signal.len()], signal);
@@ -168,17 +168,17 @@ fn wavelets(done: &Done) {
         details[count..2 * count].copy_from_slice(&differences);
         averages = sums;
     }
-    done.close("details", &details, 1e-5);
-    done.close("averages", &averages, 1e-5);
+    done.assert_close("details", &details, 1e-5);
+    done.assert_close("averages", &averages, 1e-5);
 }
 
-fn dots(done: &Done) {
+fn check_dots(done: &ExecutedProgram) {
     let [a, b] = ["a", "b"].map(|name| done.floats(name));
     let dot = |(a, b): (&[f64], &[f64])| a.iter().zip(b).map(|(a, b)| a * b).sum();
-    done.close("out", &a.chunks_exact(2048).zip(b.chunks_exact(2048)).map(dot).collect::<Vec<f64>>(), 1e-5);
+    done.assert_close("out", &a.chunks_exact(2048).zip(b.chunks_exact(2048)).map(dot).collect::<Vec<f64>>(), 1e-5);
 }
 
-fn sums(done: &Done) {
+fn check_sums(done: &ExecutedProgram) {
     let exclusive = |part: &[i32]| {
         let before = part.iter().scan(0, |sum, value| {
             *sum += value;
@@ -186,15 +186,15 @@ fn sums(done: &Done) {
         });
         before.collect::<Vec<i32>>()
     };
-    done.same("out", &done.ints("in").chunks_exact(4096).flat_map(exclusive).collect::<Vec<i32>>());
+    done.assert_equal("out", &done.ints("in").chunks_exact(4096).flat_map(exclusive).collect::<Vec<i32>>());
 }
 
-/// Keys and values of an array of `length` elements in each part; equal keys stay in their order where `stable`.
-fn in_order(done: &Done, length: usize, stable: bool) {
+/// Checks that each part of `length` elements is sorted by key with its values; equal keys keep their order if `stable`.
+fn in_order(done: &ExecutedProgram, length: usize, stable: bool) {
     let (mut keys, values) = (done.ints("keysIn"), done.out_ints("values"));
     let given = keys.clone();
     keys.chunks_exact_mut(length).for_each(<[i32]>::sort_unstable);
-    done.same("keys", &keys);
+    done.assert_equal("keys", &keys);
     let mut seen = vec![false; keys.len()];
     for (i, &value) in values.iter().enumerate() {
         assert!(given[value as usize] == keys[i] && value as usize / length == i / length, "the value of key {i} is that of another key");
@@ -203,20 +203,20 @@ fn in_order(done: &Done, length: usize, stable: bool) {
     }
 }
 
-fn sorted(done: &Done) {
+fn check_sorted(done: &ExecutedProgram) {
     in_order(done, 4096, false);
 }
 
-fn merged(done: &Done) {
+fn check_merged(done: &ExecutedProgram) {
     in_order(done, 4096, true);
 }
 
 #[test]
 fn the_approximation_of_the_normal_distribution_is_right() {
-    close("normal", &[normal(0.0), normal(1.0), normal(-1.96)], &[0.5, 0.841_344_746, 0.024_997_895], 1e-7);
+    assert_close("normal", &[normal(0.0), normal(1.0), normal(-1.96)], &[0.5, 0.841_344_746, 0.024_997_895], 1e-7);
 }
 
-/// A colour of 16 bits as three numbers from 0 to 1.
+/// Converts a 16-bit colour to three numbers from 0 to 1.
 fn colour(bits: u32) -> [f64; 3] {
     let (r, g, b) = (bits >> 11 & 31, bits >> 5 & 63, bits & 31);
     [r << 3 | r >> 2, g << 2 | g >> 4, b << 3 | b >> 2].map(|value| f64::from(value) / 255.0)
@@ -230,8 +230,9 @@ fn squared(a: [f64; 3], b: [f64; 3]) -> f64 {
     (0..3).map(|i| (a[i] - b[i]).powi(2)).sum()
 }
 
-/// What a block of DXT1 shows is close to its pixels: closer than with the corners of the box of its colours as end points.
-fn compressed(done: &Done) {
+/// Checks that the colours of a DXT1 block are close to its pixels: closer than with the corners of the bounding box of its colours as end
+/// points.
+fn check_compressed(done: &ExecutedProgram) {
     let image = done.ints("image");
     let out = done.out_ints("out");
     for (block, pixels) in image.chunks(16).enumerate() {
@@ -248,7 +249,7 @@ fn compressed(done: &Done) {
         let (low, high): ([f64; 3], [f64; 3]) = (corner(f64::min), corner(f64::max));
         let nearest = |pixel: [f64; 3]| (0..4).map(|i| squared(pixel, between(low, high, f64::from(i) / 3.0))).fold(f64::MAX, f64::min);
         let box_error: f64 = pixels.iter().map(|&pixel| nearest(pixel)).sum();
-        // End points of 16 bits are off by half a step.
+        // End points of 16 bits have an error of half a step.
         assert!(error <= box_error + 16.0 * 3.0 * (0.5_f64 / 31.0).powi(2), "block {block}: {error} instead of {box_error}");
         assert!(error < 0.3, "block {block}: {error}");
     }

@@ -1,8 +1,8 @@
-//! `bench --check`: does the standard set give the same bytes for every way of running?
+//! `bench --check`: checks that the standard set produces the same bytes for every number of threads and epoch length.
 //!
-//! Each trace is run on one, two and three threads, with epochs as long as the machine's lookahead and with epochs of a third of
-//! it, and every file that holds simulated results is compared with that of the first run. The first that differs ends the
-//! check. Host times play no part, so it may run on a busy host.
+//! Each trace runs on one, two and three threads, with epochs as long as the machine's lookahead and with epochs of a third of the
+//! lookahead. Every file that holds simulated results is compared with the file of the first run. The check ends at the first difference.
+//! Host times are not compared, so the check may run on a busy host.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use warpshard_report::{RunFacts, csv, json};
 use warpshard_workload::Workload;
 
 use super::super::Traces;
-use super::super::reference::LeftOut;
+use super::super::reference::SkippedTraces;
 use super::set::STANDARD_SET;
 
 /// Numbers of worker threads.
 const THREADS: [usize; 3] = [1, 2, 3];
-/// The second length of epochs is the lookahead divided by this.
-const SHORTER: u64 = 3;
+/// Divisor of the lookahead that gives the second epoch length.
+const EPOCH_DIVISOR: u64 = 3;
 /// Core cycles of a row of the interval series.
-const INTERVAL: u64 = 1000;
+const INTERVAL_CYCLES: u64 = 1000;
 
-/// What is checked.
+/// Options of `bench --check`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckOptions {
-    /// Only traces whose name contains this.
+    /// Filter: only traces whose name contains this text.
     pub only: Option<String>,
-    /// Runs end at this core cycle; at their own end when not given.
+    /// Core cycle at which runs end; by default a run ends with its workload.
     pub max_cycles: Option<u64>,
 }
 
@@ -45,13 +45,13 @@ struct Files {
 /// Checks the standard set.
 ///
 /// # Errors
-/// When results differ ([`StudyError::Differs`]), or no trace could be run.
+/// Fails if results differ ([`StudyError::Differs`]), or no trace ran.
 pub(super) fn run(references: &References, traces: &Traces<'_>, options: &CheckOptions) -> Result<StudyOutput, StudyError> {
     let overrides: Vec<Override> = traces.overrides.iter().map(|(key, value)| Override::new(key, value)).collect();
     let machine = traces.catalogue.machine(traces.machine, &overrides).map_err(StudyError::input)?.machine;
     let mut output = StudyOutput::new("bench-check", format!("the same bytes for every way of running on {}", machine.name));
     output.columns(&["trace", "class", "cycles", "ways of running", "differences"]);
-    let (mut checked, mut left_out) = (0, LeftOut::default());
+    let (mut checked, mut left_out) = (0, SkippedTraces::default());
     for &(trace, class) in STANDARD_SET.iter().filter(|(trace, _)| options.only.as_ref().is_none_or(|only| trace.contains(only))) {
         let load =
             |folder: PathBuf| warpshard_trace::load(&folder, &warpshard_trace::TraceOptions::default()).map_err(|error| error.to_string());
@@ -72,14 +72,14 @@ pub(super) fn run(references: &References, traces: &Traces<'_>, options: &CheckO
     if checked == 0 { Err(StudyError::Nothing("no trace ran".into())) } else { Ok(output) }
 }
 
-/// Runs a trace in all ways; returns how many those are, and its cycles.
+/// Runs a trace in all ways; returns the number of ways and the trace's cycles.
 fn check(trace: &str, machine: &Machine, workload: &Arc<Workload>, max_cycles: Option<u64>) -> Result<(usize, u64), StudyError> {
     let run = |threads, epoch| {
-        let options = RunOptions { threads, epoch, max_cycles, interval: Some(INTERVAL), ..RunOptions::default() };
+        let options = RunOptions { threads, epoch, max_cycles, interval: Some(INTERVAL_CYCLES), ..RunOptions::default() };
         files(machine, workload, options).map_err(|why| StudyError::Input(format!("{trace}: {why}")))
     };
     let base = run(THREADS[0], None)?;
-    let shorter = (base.lookahead / SHORTER).max(1);
+    let shorter = (base.lookahead / EPOCH_DIVISOR).max(1);
     let all = [None, Some(shorter)].into_iter().flat_map(|epoch| THREADS.map(|threads| (threads, epoch)));
     let ways: Vec<_> = all.skip(1).collect();
     for &(threads, epoch) in &ways {
@@ -88,7 +88,7 @@ fn check(trace: &str, machine: &Machine, workload: &Arc<Workload>, max_cycles: O
             if let Some(difference) = first_difference(theirs, ours) {
                 let epoch = epoch.unwrap_or(base.lookahead);
                 return Err(StudyError::Differs(format!(
-                    "{trace}: {name} on {threads} thread(s) with epochs of {epoch} cycles is not that of one thread with epochs of \
+                    "{trace}: {name} on {threads} thread(s) with epochs of {epoch} cycles differs from one thread with epochs of \
                      {} cycles: {difference}",
                     base.lookahead
                 )));
@@ -109,7 +109,7 @@ fn files(machine: &Machine, workload: &Arc<Workload>, options: RunOptions) -> Re
     Ok(Files { named, cycles: result.outcome.cycles, lookahead: result.host.lookahead_cycles })
 }
 
-/// The first line in which two texts differ, in words.
+/// Describes the first line in which two texts differ.
 fn first_difference(expected: &str, found: &str) -> Option<String> {
     if expected == found {
         return None;
@@ -120,7 +120,7 @@ fn first_difference(expected: &str, found: &str) -> Option<String> {
         number += 1;
         match (theirs.next(), ours.next()) {
             (Some(expected), Some(found)) if expected == found => {}
-            (None, None) => return Some("only the ends of lines differ".to_owned()),
+            (None, None) => return Some("only the line endings differ".to_owned()),
             (expected, found) => {
                 let shown = |line: Option<&str>| line.map_or("the end".to_owned(), |line| format!("`{}`", line.trim()));
                 return Some(format!("line {number} is {}, expected {}", shown(found), shown(expected)));
@@ -138,6 +138,6 @@ mod tests {
         assert_eq!(first_difference("a\nb\n", "a\nb\n"), None);
         assert_eq!(first_difference("a\n  b: 1,\nc", "a\n  b: 2,\nd").as_deref(), Some("line 2 is `b: 2,`, expected `b: 1,`"));
         assert_eq!(first_difference("a\nb", "a").as_deref(), Some("line 2 is the end, expected `b`"));
-        assert_eq!(first_difference("a\n", "a").as_deref(), Some("only the ends of lines differ"));
+        assert_eq!(first_difference("a\n", "a").as_deref(), Some("only the line endings differ"));
     }
 }

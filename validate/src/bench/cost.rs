@@ -1,24 +1,23 @@
-//! Where a host second goes, as a fitted line: so many nanoseconds per warp instruction, L1 access, LLC sector and active
-//! SM-cycle.
+//! Host cost per kind of work, as a linear fit: nanoseconds per warp instruction, L1 access, LLC sector and active SM-cycle.
 //!
-//! In: the work and the seconds of several runs. Out: the cost of each kind of work, none below zero, chosen so that the
-//! squares of the relative errors are least; and what the line says of each run. Relative, because a trace of 3 ms tells as
-//! much as one of 300. Costs below zero mean nothing, so every subset of the kinds is fitted and the best one without such
-//! costs is taken; with four kinds these are fifteen fits.
+//! The input is the work and the seconds of several runs. The output is the cost of each kind of work and the predicted time of each run.
+//! The fit minimises the squares of the relative errors, because a trace of 3 ms carries as much information as one of 300 ms. A negative
+//! cost has no meaning, so every subset of the kinds is fitted and the best fit without negative costs is taken; four kinds give fifteen
+//! fits.
 
 /// The kinds of work, with their units.
 pub(super) const KINDS: [&str; 4] = ["warp instruction", "L1 access", "LLC sector", "active SM-cycle"];
 
-/// Work of a run: how much of each kind, and the seconds it took.
+/// Work and host time of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
-    /// In the order of [`KINDS`].
+    /// Amounts of work, in the order of [`KINDS`].
     pub(super) work: [f64; KINDS.len()],
     /// Host seconds on one thread.
     pub(super) seconds: f64,
 }
 
-/// The fitted line.
+/// Fitted costs of the kinds of work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CostLine {
     /// Seconds per unit of work, in the order of [`KINDS`].
@@ -26,7 +25,7 @@ pub(super) struct CostLine {
 }
 
 impl CostLine {
-    /// The best line through the samples; `None` with fewer samples than kinds, or when they tell no line.
+    /// Fits the costs to the samples; returns `None` with fewer samples than kinds, or if no subset of the kinds can be fitted.
     pub(super) fn fit(samples: &[Sample]) -> Option<Self> {
         let samples: Vec<Sample> = samples.iter().copied().filter(|sample| sample.seconds > 0.0).collect();
         if samples.len() < KINDS.len() {
@@ -36,12 +35,12 @@ impl CostLine {
         fits.min_by(|a, b| a.squares(&samples).total_cmp(&b.squares(&samples)))
     }
 
-    /// What the line says that a run of this work takes, in seconds.
+    /// Returns the predicted seconds of a run with this work.
     pub(super) fn seconds(&self, sample: &Sample) -> f64 {
         self.costs.iter().zip(sample.work).map(|(cost, work)| cost * work).sum()
     }
 
-    /// How far the line is off, as a share of what was measured.
+    /// Returns the relative error of the prediction, as a fraction of the measured time.
     pub(super) fn residual(&self, sample: &Sample) -> f64 {
         self.seconds(sample) / sample.seconds - 1.0
     }
@@ -50,7 +49,7 @@ impl CostLine {
         samples.iter().map(|sample| self.residual(sample).powi(2)).sum()
     }
 
-    /// The line over a subset of the kinds, given as a mask; `None` when a cost is below zero or nothing tells them apart.
+    /// Fits a subset of the kinds, given as a mask; returns `None` if a cost is negative or the samples do not separate the kinds.
     fn fit_of(samples: &[Sample], kinds: u32) -> Option<Self> {
         let chosen: Vec<usize> = (0..KINDS.len()).filter(|kind| kinds >> kind & 1 != 0).collect();
         let share = |sample: &Sample, kind: usize| sample.work[kind] / sample.seconds;
@@ -72,7 +71,7 @@ impl CostLine {
     }
 }
 
-/// Solves a square system by elimination with pivots; `None` when it is singular.
+/// Solves a square system by Gaussian elimination with pivoting; returns `None` if the system is singular.
 fn solve(rows: &mut [Vec<f64>]) -> Option<Vec<f64>> {
     let n = rows.len();
     for column in 0..n {
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_samples_tell_no_line() {
+    fn too_few_samples_give_no_fit() {
         assert_eq!(CostLine::fit(&samples([1e-7; 4])[..3]), None);
         assert_eq!(
             CostLine::fit(&[Sample { work: [1.0; 4], seconds: 1.0 }; 4]).map(|line| line.costs.iter().filter(|c| **c > 0.0).count()),

@@ -1,4 +1,4 @@
-//! `bench`: how fast the host simulates the standard set, per trace and class, over thread counts and machine sizes.
+//! `bench`: speed of simulating the standard set on the host, per trace and class, over thread counts and machine sizes.
 
 mod check;
 mod cost;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use warpshard_lab::error::TaskError;
 
-use super::reference::{LeftOut, native_trace};
+use super::reference::{SkippedTraces, native_trace};
 use super::{TraceRun, Traces};
 pub use check::CheckOptions;
 use cost::{CostLine, KINDS, Sample};
@@ -23,30 +23,31 @@ use warpshard_lab::statistics::{geometric_mean, median};
 
 pub(super) use set::{Origin, STANDARD_SET};
 
-/// What to measure.
+/// Options of `bench`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BenchOptions {
-    /// Numbers of worker threads, each compared with the first.
+    /// Numbers of worker threads; each is compared with the first.
     pub threads: Vec<usize>,
-    /// Runs of each trace and thread count, of which the median counts.
+    /// Runs of each trace and thread count; their median is reported.
     pub runs: usize,
-    /// Only traces whose name contains this.
+    /// Filter: only traces whose name contains this text.
     pub only: Option<String>,
-    /// Simulate native files, which are converted into the cache, instead of text.
+    /// `true` to simulate native traces, converted into the cache, instead of text traces.
     pub native: bool,
 }
 
-/// Seconds on the first number of threads from which on a trace's speed-up counts.
-const LONG_ENOUGH: f64 = 0.1;
-/// The least work that a rate in warp instructions is quoted for.
-const ENOUGH_INSTRUCTIONS: u64 = 40_000;
+/// Minimum seconds on the first number of threads for a trace's speed-up to count.
+const MIN_SECONDS: f64 = 0.1;
+/// Minimum warp instructions of a trace for its rate to be quoted.
+const MIN_WARP_INSTRUCTIONS: u64 = 40_000;
 
-/// Measures the standard set and the irregular one. Runs are interleaved over thread counts, so that a drifting host hits all alike.
+/// Measures the standard set and the irregular set. Runs are interleaved over thread counts, so that a drift of the host's speed affects
+/// all counts alike.
 ///
 /// # Errors
-/// When no trace could be run.
+/// Fails if no trace ran.
 pub fn run(references: &References, traces: &Traces<'_>, options: &BenchOptions) -> Result<StudyOutput, StudyError> {
-    let first = *options.threads.first().ok_or_else(|| StudyError::Input("name at least one number of threads".into()))?;
+    let first = *options.threads.first().ok_or_else(|| StudyError::Input("expected at least one number of threads".into()))?;
     let mut output = StudyOutput::new(
         "bench",
         format!(
@@ -74,7 +75,7 @@ pub fn run(references: &References, traces: &Traces<'_>, options: &BenchOptions)
     let mut of_classes: Vec<(Class, f64)> = Vec::new();
     let mut samples: Vec<(&str, Sample)> = Vec::new();
     let mut speedups: Vec<(usize, f64)> = Vec::new();
-    let mut left_out = LeftOut::default();
+    let mut left_out = SkippedTraces::default();
     for &(trace, class) in all_traces() {
         if options.only.as_ref().is_some_and(|only| !trace.contains(only.as_str())) {
             continue;
@@ -108,12 +109,12 @@ pub fn run(references: &References, traces: &Traces<'_>, options: &BenchOptions)
                 format!("{:.1}", run.decode_seconds * 1e3),
             ]);
             if *threads != first {
-                if base >= LONG_ENOUGH {
+                if base >= MIN_SECONDS {
                     speedups.push((*threads, base / seconds));
                 }
                 continue;
             }
-            if run.warp_instructions >= ENOUGH_INSTRUCTIONS {
+            if run.warp_instructions >= MIN_WARP_INSTRUCTIONS {
                 rates.push((class, run.warp_instructions as f64 / seconds));
             }
             of_classes.push((class, class.work(run) as f64 / seconds));
@@ -123,9 +124,9 @@ pub fn run(references: &References, traces: &Traces<'_>, options: &BenchOptions)
     }
     left_out.note(references, &mut output);
     let all: Vec<f64> = rates.iter().map(|(_, rate)| *rate).collect();
-    let all = geometric_mean(&all).ok_or_else(|| StudyError::Nothing("no trace of enough instructions ran".into()))?;
+    let all = geometric_mean(&all).ok_or_else(|| StudyError::Nothing("no trace with enough instructions ran".into()))?;
     output.figure(
-        &format!("geometric mean over traces of at least {ENOUGH_INSTRUCTIONS} warp instructions, {first} thread(s), kinstr/s"),
+        &format!("geometric mean over traces of at least {MIN_WARP_INSTRUCTIONS} warp instructions, {first} thread(s), kinstr/s"),
         all / 1e3,
     );
     for class in [Class::Compute, Class::Memory, Class::Latency] {
@@ -141,7 +142,7 @@ pub fn run(references: &References, traces: &Traces<'_>, options: &BenchOptions)
         let of_count: Vec<f64> = speedups.iter().filter(|(t, _)| *t == threads).map(|(_, speedup)| *speedup).collect();
         if let Some(mean) = geometric_mean(&of_count) {
             output.figure(
-                &format!("geometric mean of the speed-up, {threads} threads over {first}, traces of at least {LONG_ENOUGH} s"),
+                &format!("geometric mean of the speed-up, {threads} threads over {first}, traces of at least {MIN_SECONDS} s"),
                 mean,
             );
         }
@@ -149,18 +150,18 @@ pub fn run(references: &References, traces: &Traces<'_>, options: &BenchOptions)
     Ok(output)
 }
 
-/// Foretells the speed-up on many workers and ranks from recorded runs, and measures it on some.
+/// Predicts the speed-up on many workers and ranks from recorded runs, and measures it on a few.
 ///
 /// # Errors
-/// When the machine cannot be built or does not run.
+/// Fails if the machine cannot be built or does not run.
 pub fn run_scaling(traces: &Traces<'_>, options: &ScalingOptions) -> Result<StudyOutput, StudyError> {
     scaling::run(traces.machine, &traces.overrides, options)
 }
 
-/// Measures what a warp instruction costs on machines of these numbers of SMs.
+/// Measures the host cost of a warp instruction on machines with these numbers of SMs.
 ///
 /// # Errors
-/// When a machine of that size cannot be built or does not run.
+/// Fails if a machine of one of the sizes cannot be built or does not run.
 pub fn run_sizes(traces: &Traces<'_>, sizes: &[u32], runs: usize) -> Result<StudyOutput, StudyError> {
     sizes::run(traces.machine, &traces.overrides, sizes, runs)
 }
@@ -168,7 +169,7 @@ pub fn run_sizes(traces: &Traces<'_>, sizes: &[u32], runs: usize) -> Result<Stud
 /// Compares the standard set's results over numbers of threads and lengths of epochs.
 ///
 /// # Errors
-/// When results differ, or no trace could be run.
+/// Fails if results differ, or no trace ran.
 pub fn run_check(references: &References, traces: &Traces<'_>, options: &CheckOptions) -> Result<StudyOutput, StudyError> {
     check::run(references, traces, options)
 }
@@ -176,7 +177,7 @@ pub fn run_check(references: &References, traces: &Traces<'_>, options: &CheckOp
 /// Measures whole processes against the reference's seconds on `configuration`.
 ///
 /// # Errors
-/// When the reference's results cannot be read or no trace ran.
+/// Fails if the reference's results cannot be read, or no trace ran.
 pub fn run_process(
     references: &References,
     traces: &Traces<'_>,
@@ -194,7 +195,7 @@ pub fn run_process(
     })
 }
 
-/// Says where a host second goes, and how well that explains each trace.
+/// Reports the fitted host cost per kind of work, and the residual of each trace.
 fn describe_costs(samples: &[(&str, Sample)], output: &mut StudyOutput) {
     let all: Vec<Sample> = samples.iter().map(|(_, sample)| *sample).collect();
     let Some(line) = CostLine::fit(&all) else { return };
@@ -202,10 +203,10 @@ fn describe_costs(samples: &[(&str, Sample)], output: &mut StudyOutput) {
         output.figure(&format!("fitted cost, ns per {kind}"), cost * 1e9);
     }
     let residuals: Vec<String> = samples.iter().map(|(trace, sample)| format!("{trace} {:+.0} %", 100.0 * line.residual(sample))).collect();
-    output.note(format!("the fitted line against what was measured: {}", residuals.join(", ")));
+    output.note(format!("error of the fitted times: {}", residuals.join(", ")));
 }
 
-/// Median seconds and the run of the median for each thread count.
+/// Returns the median seconds and the run nearest to the median for each thread count.
 fn measure(folder: &Path, traces: &Traces<'_>, options: &BenchOptions) -> Result<Vec<(usize, f64, TraceRun)>, TaskError> {
     let mut runs: Vec<Vec<TraceRun>> = vec![Vec::new(); options.threads.len()];
     for _ in 0..options.runs.max(1) {

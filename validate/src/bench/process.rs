@@ -1,8 +1,7 @@
-//! `bench --process`: the whole program from text to results, against the seconds of the reference simulator.
+//! `bench --process`: time of the whole program from text trace to results, compared with the seconds of the reference simulator.
 //!
-//! Each trace runs in a process of its own, from its text, reading and writing included, as a user would run it, who has all
-//! cores if he says nothing; the reference has one thread. Its seconds were measured on another host, so that the ratios say the
-//! order of magnitude and no more.
+//! Each trace runs in a separate process, from its text form, with reading and writing included, as a user runs it: on all cores by
+//! default. The reference has one thread and was measured on another host, so the ratios show only the order of magnitude.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,31 +12,31 @@ use warpshard_lab::output::{StudyError, StudyOutput};
 use warpshard_lab::reference::References;
 use warpshard_lab::statistics::{geometric_mean, median};
 
-use super::super::reference::LeftOut;
+use super::super::reference::SkippedTraces;
 use super::set::{Class, STANDARD_SET};
 
-/// What is run.
+/// Options of `bench --process`.
 pub(super) struct Process<'a> {
-    /// The machine, by name or file.
+    /// Name or file of the machine.
     pub(super) machine: &'a str,
-    /// The reference's configuration.
+    /// Name of the reference's configuration.
     pub(super) configuration: &'a str,
-    /// Where figures and traces of the reference are.
+    /// Figures and traces of the reference.
     pub(super) references: &'a References,
-    /// Where generated traces are kept.
+    /// Folder of generated traces.
     pub(super) cache: PathBuf,
     /// Numbers of worker threads.
     pub(super) threads: &'a [usize],
-    /// Runs of each trace and number of threads, of which the median counts.
+    /// Runs of each trace and number of threads; their median is reported.
     pub(super) runs: usize,
-    /// Only traces whose name contains this.
+    /// Filter: only traces whose name contains this text.
     pub(super) only: Option<&'a str>,
 }
 
 /// Measures the standard set.
 ///
 /// # Errors
-/// When the reference's results cannot be read or no trace ran.
+/// Fails if the reference's results cannot be read, or no trace ran.
 pub(super) fn run(process: &Process<'_>) -> Result<StudyOutput, StudyError> {
     let rows = crate::accel_sim_results(process.references, process.configuration).map_err(StudyError::reference)?.rows;
     let program = std::env::current_exe().map_err(|error| StudyError::Input(format!("cannot find this program: {error}")))?;
@@ -45,7 +44,7 @@ pub(super) fn run(process: &Process<'_>) -> Result<StudyOutput, StudyError> {
     let mut output = StudyOutput::new("bench-process", title);
     output.columns(&["trace", "class", "threads", "ms", "reference s", "times faster"]);
     let mut ratios: Vec<(Class, usize, f64)> = Vec::new();
-    let mut left_out = LeftOut::default();
+    let mut left_out = SkippedTraces::default();
     for &(trace, class) in STANDARD_SET.iter().filter(|(trace, _)| process.only.is_none_or(|only| trace.contains(only))) {
         let Some(theirs) = rows.iter().find(|row| row.trace == trace).map(|row| row.user_seconds) else {
             output.note(format!("{trace}: the reference has no result"));
@@ -97,7 +96,7 @@ pub(super) fn run(process: &Process<'_>) -> Result<StudyOutput, StudyError> {
     if ratios.is_empty() { Err(StudyError::Nothing("no trace ran".into())) } else { Ok(output) }
 }
 
-/// Median seconds of a process that runs the trace.
+/// Returns the median seconds of a process that runs the trace.
 fn timed(program: &Path, process: &Process<'_>, folder: &Path, threads: usize) -> Result<f64, TaskError> {
     let out = tempfile::tempdir()?;
     let mut all = Vec::new();
@@ -105,7 +104,7 @@ fn timed(program: &Path, process: &Process<'_>, folder: &Path, threads: usize) -
         let mut command = Command::new(program);
         command.arg("run").args(["--machine", process.machine, "--threads", &threads.to_string()]);
         command.arg("--trace").arg(folder.join("kernelslist.g")).arg("--out").arg(out.path().join(run.to_string()));
-        // Captured traces of errors cost time that no user pays.
+        // Backtraces of errors cost time that a user does not spend.
         command.env_remove("RUST_BACKTRACE").stdout(Stdio::null()).stderr(Stdio::null());
         let begun = Instant::now();
         let status = command.status()?;

@@ -1,17 +1,17 @@
-//! The traces that speed is measured on, and where a trace comes from.
+//! The traces whose simulation speed is measured, and the origins of traces.
 
 use std::fmt;
 
 use crate::TraceRun;
 
-/// Where a trace comes from.
+/// Origin of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Recorded on a GPU.
+    /// A trace recorded on a GPU.
     Recorded,
-    /// Written by the generator.
+    /// A trace written by the generator.
     Generated,
-    /// Recorded while the simulator executed a program.
+    /// A trace recorded while the simulator executed a program.
     Executed,
 }
 
@@ -35,19 +35,19 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What bounds a trace.
+/// The resource that bounds a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Issue slots and execution units.
+    /// Bound by issue slots and execution units.
     Compute,
-    /// The memory system's bandwidth.
+    /// Bound by the memory system's bandwidth.
     Memory,
-    /// One access after the other.
+    /// Bound by latency: each access waits for the previous one.
     Latency,
 }
 
 impl Class {
-    /// The work that bounds a trace of the class.
+    /// Returns the amount of the work that bounds a trace of the class.
     pub(super) fn work(self, run: &TraceRun) -> u64 {
         match self {
             Self::Compute => run.warp_instructions,
@@ -56,7 +56,7 @@ impl Class {
         }
     }
 
-    /// What that work is counted in.
+    /// Returns the unit of the work that bounds a trace of the class.
     pub(super) fn unit(self) -> &'static str {
         match self {
             Self::Compute => "warp instructions",
@@ -76,7 +76,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// The standard set, by class: the traces that a reference simulator has been measured on.
+/// Traces of the standard set, by class. A reference simulator has results for each of them.
 pub(crate) const STANDARD_SET: &[(&str, Class)] = &[
     ("gen-ffma_ind8_full", Class::Compute),
     ("gen-dfma_ind8_full", Class::Compute),
@@ -95,10 +95,10 @@ pub(crate) const STANDARD_SET: &[(&str, Class)] = &[
 ];
 
 /// Traces of programs whose SMs do not run in lock-step: CTAs of different lengths, branches that depend on data. They count in the rates
-/// of their class; no reference simulator has figures for them.
+/// of their class; no reference simulator has results for them.
 pub(super) const IRREGULAR_SET: &[(&str, Class)] = &[("prog-tpacf", Class::Compute), ("prog-dxtc", Class::Compute)];
 
-/// All traces that rates are measured on.
+/// Iterates over all traces that contribute to the rates.
 pub(super) fn all_traces() -> impl Iterator<Item = &'static (&'static str, Class)> {
     STANDARD_SET.iter().chain(IRREGULAR_SET)
 }

@@ -1,7 +1,8 @@
-//! `bench --sizes`: what a warp instruction costs on machines of 1 to 320 SMs with the same work per SM.
+//! `bench --sizes`: host cost of a warp instruction on machines of 1 to 320 SMs with the same work per SM.
 //!
-//! Six cases: compute, divergent gathers and streams with eight CTAs per SM, all of one length, one CTA and one warp on an otherwise empty
-//! machine, and many kernels of a few CTAs. Partitions grow with the SMs, so that each SM has the same share of the memory.
+//! There are six cases: compute, divergent gathers and streams, each with eight CTAs of the same length per SM; one CTA, and one warp, on
+//! an otherwise empty machine; and many kernels of a few CTAs. The number of partitions grows with the number of SMs, so that each SM has
+//! the same share of the memory.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use warpshard_model::{Model, builtin};
 use warpshard_report::metrics;
 use warpshard_workload::Workload;
 
-/// Kernels one after the other, of a CTA for every fourth SM.
+/// Model of kernels that run one after the other, with one CTA per four SMs.
 const LAUNCHES: &str = r#"
 name = "launches"
 summary = "Many small kernels one after the other"
@@ -38,7 +39,7 @@ body = [
 ]
 "#;
 
-/// One warp that loads, computes and loads again.
+/// Model of one warp that loads, computes and loads again.
 const ONE_WARP: &str = r#"
 name = "one_warp"
 summary = "One warp"
@@ -62,10 +63,10 @@ body = [
 
 /// CTAs per SM in the cases that grow with the machine.
 pub(super) const PER_SM: u32 = 8;
-/// Rows and columns of `gemm_tiled` that a CTA computes.
+/// Rows and columns of the `gemm_tiled` tile that a CTA computes.
 const TILE: u32 = 64;
 
-/// A workload that grows with the machine.
+/// A workload whose size depends on the machine.
 struct Case {
     name: &'static str,
     workload: fn(sms: u32, per_sm: u32) -> Result<Workload, TaskError>,
@@ -75,7 +76,8 @@ const CASES: [Case; 6] = [
     Case {
         name: "compute",
         workload: |sms, per_sm| {
-            // The matrices grow where CTAs lie and not along the sums, so that a CTA has as many instructions on every machine.
+            // The matrices grow in the dimensions of the CTA grid and not in the dimension of the sums, so a CTA has as many instructions
+            // on every machine.
             let (rows, columns) = near_square(sms * per_sm);
             model("gemm_tiled", &[("m", TILE * rows), ("n", TILE * columns), ("k", 64)])
         },
@@ -93,16 +95,16 @@ const CASES: [Case; 6] = [
     },
 ];
 
-/// The workload of a case on a machine of `sms` SMs, with `per_sm` CTAs per SM where the case grows with the machine.
+/// Builds the workload of a case for a machine of `sms` SMs, with `per_sm` CTAs per SM if the case grows with the machine.
 ///
 /// # Errors
-/// When there is no such case, or its model is wrong.
+/// Fails if the case does not exist, or its model is invalid.
 pub(super) fn workload(case: &str, sms: u32, per_sm: u32) -> Result<Workload, TaskError> {
     let case = CASES.iter().find(|known| known.name == case).ok_or_else(|| format!("there is no case `{case}`"))?;
     (case.workload)(sms, per_sm)
 }
 
-/// Rows and columns of a matrix of exactly `tiles` tiles: the divisors that are nearest to each other.
+/// Returns the rows and columns of a matrix of exactly `tiles` tiles: the two divisors nearest to each other.
 fn near_square(tiles: u32) -> (u32, u32) {
     let rows = (1..=tiles.isqrt()).rev().find(|rows| tiles.is_multiple_of(*rows)).unwrap_or(1);
     (rows, tiles / rows)
@@ -117,7 +119,7 @@ fn model(name: &str, parameters: &[(&str, u32)]) -> Result<Workload, TaskError> 
     builtin(name, 1, &parameters).map_err(TaskError::from)
 }
 
-/// Partitions of a machine of `sms` SMs that has as much memory per SM as `of` with its own; a power of two.
+/// Returns the number of partitions, a power of two, that gives a machine of `sms` SMs as much memory per SM as machine `of`.
 fn partitions(sms: u32, of: &Machine) -> u32 {
     let exact = f64::from(of.mem.map.partitions) * f64::from(sms) / f64::from(of.gpu.sms);
     (1..=of.mem.map.partitions.max(1) * 8)
@@ -129,10 +131,10 @@ fn partitions(sms: u32, of: &Machine) -> u32 {
         .unwrap_or(1)
 }
 
-/// Measures every case on every size; the sizes are compared with the first of at least 8 SMs.
+/// Measures every case on every size and compares the sizes with the first one of at least 8 SMs.
 ///
 /// # Errors
-/// When a machine of that size cannot be built or does not run.
+/// Fails if a machine of one of the sizes cannot be built or does not run.
 pub(super) fn run(machine: &str, overrides: &[(String, String)], sizes: &[u32], runs: usize) -> Result<StudyOutput, StudyError> {
     let base = load(machine, overrides, &[])?;
     let mut output =
@@ -213,7 +215,7 @@ mod tests {
                 lengths.extend([0, ctas / 2, ctas - 1].map(instructions));
             }
             let (least, most) = (*lengths.first().unwrap(), *lengths.last().unwrap());
-            // A branch that depends on data gives divergent CTAs some more or fewer.
+            // Data-dependent branches make the lengths of divergent CTAs differ slightly.
             assert!(least > 100 && most - least <= most / 20, "{name}: CTAs of {lengths:?} instructions");
         }
     }

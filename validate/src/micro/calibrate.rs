@@ -1,9 +1,10 @@
-//! `warpshard calibrate`: a machine made of measurements of microbenchmarks and of a base machine.
+//! `warpshard calibrate`: a machine derived from measurements of microbenchmarks and from a base machine.
 //!
-//! A rule says which key of a machine follows from which measured value. Properties of the device are taken as they are. A unit's initiation
-//! interval is its units' lanes over the measured operations per cycle. A latency is moved from the base's value by what the base's own
-//! microbenchmark, simulated, is away from the measured value: what the rest of the way takes is in that difference. Rules are applied in
-//! their order, each on the machine of those before it. What cannot be derived stays the base's.
+//! A rule derives one key of the machine from one measured value. Properties of the device are copied. The initiation interval of a unit is
+//! the lanes of the units divided by the measured operations per cycle. A latency is the base's value plus the difference between the
+//! measured value and the value that the microbenchmark has in simulation on the base; the latency of the rest of the path cancels out in
+//! the difference. Rules are applied in order, each on the machine that the earlier rules have derived. Keys that cannot be derived keep
+//! the base's value.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,34 +20,34 @@ use super::measurements::Measurements;
 use super::probe::Bench;
 use super::rows::{self, Row};
 
-/// How a value follows from a measured one.
-enum How {
-    /// The measured number divided by this.
+/// Derivation of a key's value from a measured value.
+enum Derivation {
+    /// The measured number divided by this divisor.
     Property(f64),
-    /// Kilohertz, as a frequency.
+    /// A frequency, measured in kilohertz.
     Clock,
-    /// The units of this key, of 32 lanes each, over the measured operations per cycle.
+    /// The number of units in this key, times 32 lanes, divided by the measured operations per cycle.
     Initiation(&'static str),
-    /// The measured cycles per product of one of this many warps, times the units of this key, over the warps.
+    /// The measured cycles per product and warp, times the number of units in this key, divided by this number of warps.
     Matrix(&'static str, f64),
-    /// The base's value and the difference between measured and simulated.
+    /// The base's value plus the difference between the measured and the simulated value.
     Latency,
 }
 
-/// One value of a machine.
+/// A rule that derives one key of a machine.
 struct Rule {
     key: &'static str,
     from: &'static str,
-    how: How,
+    how: Derivation,
 }
 
-const fn rule(key: &'static str, from: &'static str, how: How) -> Rule {
+const fn rule(key: &'static str, from: &'static str, how: Derivation) -> Rule {
     Rule { key, from, how }
 }
 
 impl Rule {
-    /// Whether a core has what the key sets: the timing of units belongs to cores with a scoreboard, that of pipes to cores with control words;
-    /// a hit in the L1 takes the tags' time or, after that, the data's.
+    /// Returns `true` if the core model reads the key: timing of units belongs to cores with a scoreboard, timing of pipes to cores with
+    /// control words. An L1 hit takes the latency of the tags or, after it, the latency of the data.
     fn is_of(&self, core: &Sm) -> bool {
         let words = core.style == CoreStyle::ControlWords;
         let others = if core.l1.data_latency > 0 { "gpu.sm.l1.latency" } else { "gpu.sm.l1.data_latency" };
@@ -54,76 +55,85 @@ impl Rule {
     }
 }
 
-/// The rules, in the order in which they are applied.
+/// The rules, in the order of application.
 const RULES: &[Rule] = &[
-    rule("clocks.core", "device.core_khz", How::Clock),
-    rule("gpu.sms", "device.sms", How::Property(1.0)),
-    rule("gpu.sm.warps", "device.threads_sm", How::Property(32.0)),
-    rule("gpu.sm.max_threads", "device.threads_sm", How::Property(1.0)),
-    rule("gpu.sm.registers", "device.regs_sm", How::Property(1.0)),
-    rule("gpu.sm.timing.sp.initiation", "throughput_ops_per_cycle_per_sm.ffma.32", How::Initiation("gpu.sm.units.sp")),
-    rule("gpu.sm.timing.int.initiation", "throughput_ops_per_cycle_per_sm.imad.32", How::Initiation("gpu.sm.units.int")),
-    rule("gpu.sm.timing.alu.initiation", "throughput_ops_per_cycle_per_sm.lop.32", How::Initiation("gpu.sm.units.int")),
-    rule("gpu.sm.timing.sfu.initiation", "throughput_ops_per_cycle_per_sm.ex2.32", How::Initiation("gpu.sm.units.sfu")),
-    rule("gpu.sm.timing.dp.initiation", "throughput_ops_per_cycle_per_sm.dfma.32", How::Initiation("gpu.sm.units.dp")),
-    rule("gpu.sm.timing.tensor.initiation", "mma_sync.chains4_warps16_cycles_per_mma_per_warp", How::Matrix("gpu.sm.units.tensor", 16.0)),
-    rule("gpu.sm.timing.sp.latency", "latency.ffma", How::Latency),
-    rule("gpu.sm.timing.int.latency", "latency.imad", How::Latency),
-    rule("gpu.sm.timing.alu.latency", "latency.lop", How::Latency),
-    rule("gpu.sm.timing.sfu.latency", "latency.ex2", How::Latency),
-    rule("gpu.sm.timing.dp.latency", "latency.dfma", How::Latency),
-    rule("gpu.sm.timing.tensor.latency", "mma_sync.chains1_warps4_cycles_per_mma_per_warp", How::Latency),
-    rule("gpu.sm.timing.barrier.latency", "barriers.bar_1", How::Latency),
-    rule("gpu.sm.control.fma.initiation", "throughput_ops_per_cycle_per_sm.ffma.32", How::Initiation("gpu.sm.schedulers")),
-    rule("gpu.sm.control.heavy.initiation", "throughput_ops_per_cycle_per_sm.imad.32", How::Initiation("gpu.sm.schedulers")),
-    rule("gpu.sm.control.alu.initiation", "throughput_ops_per_cycle_per_sm.lop.32", How::Initiation("gpu.sm.schedulers")),
-    rule("gpu.sm.control.xu.initiation", "throughput_ops_per_cycle_per_sm.ex2.32", How::Initiation("gpu.sm.schedulers")),
-    rule("gpu.sm.control.dp.initiation", "throughput_ops_per_cycle_per_sm.dfma.32", How::Initiation("gpu.sm.schedulers")),
-    rule("gpu.sm.control.tensor.initiation", "mma_sync.chains4_warps16_cycles_per_mma_per_warp", How::Matrix("gpu.sm.schedulers", 16.0)),
-    rule("gpu.sm.control.xu.latency", "latency.ex2", How::Latency),
-    rule("gpu.sm.control.tensor.latency", "mma_sync.chains1_warps4_cycles_per_mma_per_warp", How::Latency),
-    rule("gpu.sm.control.shuffle.latency", "latency.shfl", How::Latency),
-    rule("gpu.sm.control.match.latency", "latency.match", How::Latency),
-    rule("gpu.sm.control.redux.latency", "latency.redux", How::Latency),
-    rule("gpu.sm.control.barrier_latency", "barriers.bar_1", How::Latency),
-    rule("gpu.sm.control.fence_cta", "barriers.fence_0", How::Latency),
-    rule("gpu.sm.control.fence_gpu", "barriers.fence_1", How::Latency),
-    rule("gpu.sm.control.fence_system", "barriers.fence_2", How::Latency),
-    rule("gpu.sm.shared.latency", "chase_shared.1", How::Latency),
-    rule("gpu.sm.l1.latency", "chase_ca.4", How::Latency),
-    rule("gpu.sm.l1.data_latency", "chase_ca.4", How::Latency),
-    rule("mem.rop_latency", "chase_cg.0.25", How::Latency),
-    rule("mem.dram_latency", "chase_cg.64", How::Latency),
+    rule("clocks.core", "device.core_khz", Derivation::Clock),
+    rule("gpu.sms", "device.sms", Derivation::Property(1.0)),
+    rule("gpu.sm.warps", "device.threads_sm", Derivation::Property(32.0)),
+    rule("gpu.sm.max_threads", "device.threads_sm", Derivation::Property(1.0)),
+    rule("gpu.sm.registers", "device.regs_sm", Derivation::Property(1.0)),
+    rule("gpu.sm.timing.sp.initiation", "throughput_ops_per_cycle_per_sm.ffma.32", Derivation::Initiation("gpu.sm.units.sp")),
+    rule("gpu.sm.timing.int.initiation", "throughput_ops_per_cycle_per_sm.imad.32", Derivation::Initiation("gpu.sm.units.int")),
+    rule("gpu.sm.timing.alu.initiation", "throughput_ops_per_cycle_per_sm.lop.32", Derivation::Initiation("gpu.sm.units.int")),
+    rule("gpu.sm.timing.sfu.initiation", "throughput_ops_per_cycle_per_sm.ex2.32", Derivation::Initiation("gpu.sm.units.sfu")),
+    rule("gpu.sm.timing.dp.initiation", "throughput_ops_per_cycle_per_sm.dfma.32", Derivation::Initiation("gpu.sm.units.dp")),
+    rule(
+        "gpu.sm.timing.tensor.initiation",
+        "mma_sync.chains4_warps16_cycles_per_mma_per_warp",
+        Derivation::Matrix("gpu.sm.units.tensor", 16.0),
+    ),
+    rule("gpu.sm.timing.sp.latency", "latency.ffma", Derivation::Latency),
+    rule("gpu.sm.timing.int.latency", "latency.imad", Derivation::Latency),
+    rule("gpu.sm.timing.alu.latency", "latency.lop", Derivation::Latency),
+    rule("gpu.sm.timing.sfu.latency", "latency.ex2", Derivation::Latency),
+    rule("gpu.sm.timing.dp.latency", "latency.dfma", Derivation::Latency),
+    rule("gpu.sm.timing.tensor.latency", "mma_sync.chains1_warps4_cycles_per_mma_per_warp", Derivation::Latency),
+    rule("gpu.sm.timing.barrier.latency", "barriers.bar_1", Derivation::Latency),
+    rule("gpu.sm.control.fma.initiation", "throughput_ops_per_cycle_per_sm.ffma.32", Derivation::Initiation("gpu.sm.schedulers")),
+    rule("gpu.sm.control.heavy.initiation", "throughput_ops_per_cycle_per_sm.imad.32", Derivation::Initiation("gpu.sm.schedulers")),
+    rule("gpu.sm.control.alu.initiation", "throughput_ops_per_cycle_per_sm.lop.32", Derivation::Initiation("gpu.sm.schedulers")),
+    rule("gpu.sm.control.xu.initiation", "throughput_ops_per_cycle_per_sm.ex2.32", Derivation::Initiation("gpu.sm.schedulers")),
+    rule("gpu.sm.control.dp.initiation", "throughput_ops_per_cycle_per_sm.dfma.32", Derivation::Initiation("gpu.sm.schedulers")),
+    rule(
+        "gpu.sm.control.tensor.initiation",
+        "mma_sync.chains4_warps16_cycles_per_mma_per_warp",
+        Derivation::Matrix("gpu.sm.schedulers", 16.0),
+    ),
+    rule("gpu.sm.control.xu.latency", "latency.ex2", Derivation::Latency),
+    rule("gpu.sm.control.tensor.latency", "mma_sync.chains1_warps4_cycles_per_mma_per_warp", Derivation::Latency),
+    rule("gpu.sm.control.shuffle.latency", "latency.shfl", Derivation::Latency),
+    rule("gpu.sm.control.match.latency", "latency.match", Derivation::Latency),
+    rule("gpu.sm.control.redux.latency", "latency.redux", Derivation::Latency),
+    rule("gpu.sm.control.barrier_latency", "barriers.bar_1", Derivation::Latency),
+    rule("gpu.sm.control.fence_cta", "barriers.fence_0", Derivation::Latency),
+    rule("gpu.sm.control.fence_gpu", "barriers.fence_1", Derivation::Latency),
+    rule("gpu.sm.control.fence_system", "barriers.fence_2", Derivation::Latency),
+    rule("gpu.sm.shared.latency", "chase_shared.1", Derivation::Latency),
+    rule("gpu.sm.l1.latency", "chase_ca.4", Derivation::Latency),
+    rule("gpu.sm.l1.data_latency", "chase_ca.4", Derivation::Latency),
+    rule("mem.rop_latency", "chase_cg.0.25", Derivation::Latency),
+    rule("mem.dram_latency", "chase_cg.64", Derivation::Latency),
 ];
 
-/// Simulations of one rule at most.
-const ROUNDS: usize = 5;
-/// Cycles within which a simulated value is the measured one.
-const CLOSE: f64 = 0.5;
-/// The share of the difference that may remain where a latency is only a part of what is measured.
-const MOVED: f64 = 0.6;
+/// Maximum simulations per rule.
+const MAX_ROUNDS: usize = 5;
+/// Largest difference in cycles at which a simulated value counts as the measured one.
+const TOLERANCE_CYCLES: f64 = 0.5;
+/// Share of the difference that may remain if the latency is only a part of the measured time.
+const MAX_REMAINING_SHARE: f64 = 0.6;
 
-/// A value that follows from a measurement.
+/// A derived value of a key.
 struct Derived {
     value: String,
     comment: String,
 }
 
-/// The machine that `calibrate` derives.
+/// The machine derived by `calibrate`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calibrated {
-    /// The machine's file.
+    /// Text of the machine file.
     pub toml: String,
-    /// A line for each rule: what it gave, or why the base's value stays.
+    /// A line per rule: the derived value, or the reason why the base's value stays.
     pub report: Vec<String>,
-    /// How many values follow from measurements.
+    /// Number of keys derived from measurements.
     pub derived: usize,
 }
 
-/// Makes a machine's file of `measurements` and the machine `base`, of which `overrides` are changed before; `lab` runs the microbenchmarks.
+/// Derives a machine file from `measurements` and the machine `base` with `overrides`; `lab` runs the microbenchmarks.
 ///
 /// # Errors
-/// When the base cannot be loaded, a measured value is none, the machine refuses a derived value, or a microbenchmark does not run.
+/// Fails if the base cannot be loaded, a measured value is not positive, the machine refuses a derived value, or a microbenchmark does not
+/// run.
 pub fn calibrate(
     catalogue: &'static Catalogue,
     base: &str,
@@ -132,77 +142,77 @@ pub fn calibrate(
     lab: &Lab,
 ) -> Result<Calibrated, TaskError> {
     let (rows, _) = rows::all()?;
-    let mut maker = Maker { catalogue, base, settings: overrides.to_vec(), derived: BTreeMap::new(), report: Vec::new(), lab };
-    let core = maker.load()?.machine.gpu.sm;
+    let mut calibration = Calibration { catalogue, base, settings: overrides.to_vec(), derived: BTreeMap::new(), report: Vec::new(), lab };
+    let core = calibration.load()?.machine.gpu.sm;
     for rule in RULES.iter().filter(|rule| rule.is_of(&core)) {
-        maker.apply(rule, measurements, &rows)?;
+        calibration.apply(rule, measurements, &rows)?;
     }
-    let toml = maker.file(measurements, overrides)?;
-    Ok(Calibrated { toml, derived: maker.derived.len(), report: maker.report })
+    let toml = calibration.file(measurements, overrides)?;
+    Ok(Calibrated { toml, derived: calibration.derived.len(), report: calibration.report })
 }
 
-/// A machine in the making.
-struct Maker<'a> {
+/// State of a calibration.
+struct Calibration<'a> {
     catalogue: &'static Catalogue,
     base: &'a str,
-    /// The user's changes and all derived values.
+    /// The user's overrides and all derived values.
     settings: Vec<(String, String)>,
     derived: BTreeMap<&'static str, Derived>,
     report: Vec<String>,
     lab: &'a Lab,
 }
 
-/// The value of a key as a file has it; `None` where the machine has no such key.
+/// Returns the value of a key as written in a machine file; `None` if the machine has no such key.
 fn value_of(loaded: &Loaded, key: &str) -> Option<String> {
     let setting = loaded.provenance.settings().iter().find(|setting| setting.key.path == key)?;
     Some(setting.key.kind.write(&setting.value))
 }
 
-fn whole(loaded: &Loaded, key: &str) -> Option<i64> {
+fn integer_of(loaded: &Loaded, key: &str) -> Option<i64> {
     value_of(loaded, key)?.parse().ok()
 }
 
-impl Maker<'_> {
+impl Calibration<'_> {
     fn load(&self) -> Result<Loaded, TaskError> {
         let overrides: Vec<Override> = self.settings.iter().map(|(key, value)| Override::new(key, value)).collect();
         self.catalogue.machine(self.base, &overrides).map_err(TaskError::from)
     }
 
-    fn stays(&mut self, rule: &Rule, why: &str) {
+    fn keep_base(&mut self, rule: &Rule, why: &str) {
         self.report.push(format!("{}: stays, {why}", rule.key));
     }
 
     fn apply(&mut self, rule: &Rule, measurements: &Measurements, rows: &[Row]) -> Result<(), TaskError> {
         let Some(measured) = measurements.number(rule.from).map_err(|error| error.to_string())? else {
-            self.stays(rule, &format!("there is no `{}`", rule.from));
+            self.keep_base(rule, &format!("there is no `{}`", rule.from));
             return Ok(());
         };
         let machine = self.load()?;
         let Some(present) = value_of(&machine, rule.key) else {
-            self.stays(rule, "the base has no such key");
+            self.keep_base(rule, "the base has no such key");
             return Ok(());
         };
         let value = match rule.how {
-            How::Clock => format!("{:.3} MHz", measured / 1000.0),
-            How::Property(part) => format!("{:.0}", measured / part),
-            How::Initiation(units) | How::Matrix(units, _) => {
-                let Some(units) = whole(&machine, units).filter(|units| *units > 0) else {
-                    self.stays(rule, "the base has no such units");
+            Derivation::Clock => format!("{:.3} MHz", measured / 1000.0),
+            Derivation::Property(part) => format!("{:.0}", measured / part),
+            Derivation::Initiation(units) | Derivation::Matrix(units, _) => {
+                let Some(units) = integer_of(&machine, units).filter(|units| *units > 0) else {
+                    self.keep_base(rule, "the base has no such units");
                     return Ok(());
                 };
                 let cycles = match rule.how {
-                    How::Matrix(_, warps) => measured * units as f64 / warps,
+                    Derivation::Matrix(_, warps) => measured * units as f64 / warps,
                     _ => 32.0 * units as f64 / measured,
                 };
                 format!("{:.0}", cycles.max(1.0))
             }
-            How::Latency => return self.latency(rule, measured, &present, rows),
+            Derivation::Latency => return self.latency(rule, measured, &present, rows),
         };
         let comment = format!("micro:{}, {measured}; the base's is {present}", rule.from);
         self.set(rule, value, comment)
     }
 
-    /// Takes a value, which the machine has to accept.
+    /// Sets a key to a derived value.
     fn set(&mut self, rule: &Rule, value: String, comment: String) -> Result<(), TaskError> {
         self.settings.retain(|(key, _)| key != rule.key);
         self.settings.push((rule.key.to_owned(), value));
@@ -213,11 +223,11 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Moves a latency until the simulated microbenchmark has the measured value, or comes no closer.
+    /// Adjusts a latency until the simulated microbenchmark has the measured value or does not come closer to it.
     fn latency(&mut self, rule: &Rule, measured: f64, present: &str, rows: &[Row]) -> Result<(), TaskError> {
         let row = rows.iter().find(|row| row.key == rule.from);
         let (Some(row), Ok(base)) = (row, present.parse::<i64>()) else {
-            self.stays(rule, &format!("`{}` has no microbenchmark, or `{present}` is no number of cycles", rule.from));
+            self.keep_base(rule, &format!("`{}` has no microbenchmark, or `{present}` is not a number of cycles", rule.from));
             return Ok(());
         };
         let simulate = |value: i64| -> Result<f64, TaskError> {
@@ -228,11 +238,12 @@ impl Maker<'_> {
             let values = bench.values(&[row], self.lab).map_err(|error| format!("micro:{}, {measured}: {error}", rule.from))?;
             Ok(values[0])
         };
-        // A unit whose result comes before it takes the next instruction is faster than its initiation interval.
-        let least = whole(&self.load()?, &rule.key.replace(".latency", ".initiation")).filter(|_| rule.key.starts_with("gpu.sm.timing."));
+        // The latency of a unit stays at or above its initiation interval.
+        let least =
+            integer_of(&self.load()?, &rule.key.replace(".latency", ".initiation")).filter(|_| rule.key.starts_with("gpu.sm.timing."));
         let of_base = simulate(base)?;
         let (mut best, mut ours) = (base, of_base);
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let next = best.saturating_add((measured - ours).round() as i64).max(least.unwrap_or(1));
             if next == best {
                 break;
@@ -244,9 +255,9 @@ impl Maker<'_> {
             (best, ours) = (next, with_next);
         }
         let (away, before) = ((measured - ours).abs(), (measured - of_base).abs());
-        if away > CLOSE && away > before * MOVED {
-            let what = format!("it hardly moves micro:{}, {measured:.2}, of which the base has {of_base:.2}", rule.from);
-            self.stays(rule, &what);
+        if away > TOLERANCE_CYCLES && away > before * MAX_REMAINING_SHARE {
+            let what = format!("it hardly changes micro:{}: {measured:.2} measured, {of_base:.2} on the base", rule.from);
+            self.keep_base(rule, &what);
             return Ok(());
         }
         let comment = format!("micro:{}, {measured:.2}; simulated {ours:.2}, and {of_base:.2} with the base's {base}", rule.from);
@@ -261,7 +272,7 @@ impl Maker<'_> {
         let name = Path::new(measurements.name()).file_name().map_or_else(|| measurements.name().into(), |name| name.to_string_lossy());
         let mut out = format!(
             "# Made by `warpshard calibrate` of {} and the machine {}.\n\
-             # micro:KEY is the measured value of that key. What is not here is the base's.\n\n\
+             # micro:KEY is the measured value of that key. All other keys have the base's values.\n\n\
              extends = {}\nsummary = {}\n",
             one_line(&name),
             one_line(&loaded.machine.name),
@@ -288,7 +299,7 @@ impl Maker<'_> {
     }
 }
 
-/// The text on one line, as a comment needs it.
+/// Joins the lines of a text, for a comment on one line.
 fn one_line(text: &str) -> String {
     text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
 }

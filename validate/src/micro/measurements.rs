@@ -1,4 +1,4 @@
-//! Measurements of microbenchmarks: numbers by key, from JSON as the script for a GPU writes it.
+//! Measurements of microbenchmarks: numbers by key, from JSON as `programs/tools/measure.py` writes it on a GPU.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,67 +11,67 @@ use warpshard_config::input;
 use warpshard_lab::error::TaskError;
 use warpshard_lab::reference::References;
 
-/// Our measurements of an H100, and the file of a folder of references that takes their place.
+/// Our measurements of an H100, and the file of a reference folder that overrides them.
 const BUILT_IN: (&str, &str) = ("h100/micro.json", include_str!("../../reference/h100/micro.json"));
-/// The file of a folder with one GPU's measurements.
-const OWN: &str = "micro.json";
+/// File name of one GPU's measurements in a folder.
+const FOLDER_FILE: &str = "micro.json";
 
-/// Numbers by key. The key of a number inside of objects and lists is their names and positions, joined by dots.
+/// Measured numbers by key. The key of a nested number joins the names and indices on its path with dots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measurements {
-    /// What messages call the file.
+    /// Name of the file in messages.
     name: String,
     numbers: BTreeMap<String, f64>,
 }
 
-/// Why measurements cannot be read.
+/// Errors of reading measurements.
 #[derive(Debug, Error)]
 pub enum MeasurementsError {
-    /// The system refuses.
+    /// The operating system cannot read the file.
     #[error("cannot read {}: {source}", .path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The text is no JSON.
+    /// The text is not JSON.
     #[error("{name}: {source}; expected the JSON that programs/tools/measure.py writes")]
     Json {
-        /// The file.
+        /// Name of the file.
         name: String,
-        /// Where and why.
+        /// Position and cause of the error.
         source: serde_json::Error,
     },
-    /// A number cannot be one that was measured.
+    /// A value is not a valid measurement.
     #[error("{name}: `{key}` is {value}; expected a number above 0")]
     Number {
-        /// The file.
+        /// Name of the file.
         name: String,
-        /// The key.
+        /// Key of the value.
         key: String,
-        /// What is there.
+        /// The invalid value.
         value: String,
     },
-    /// There are no numbers.
-    #[error("{0}: there is no number; expected the JSON that programs/tools/measure.py writes")]
+    /// The file contains no numbers.
+    #[error("{0}: there are no numbers; expected the JSON that programs/tools/measure.py writes")]
     Empty(String),
 }
 
 impl Measurements {
-    /// Reads a file of JSON.
+    /// Reads a JSON file.
     ///
     /// # Errors
-    /// When it cannot be read, is no JSON, or has no numbers.
+    /// Fails if the file cannot be read, is not JSON, or contains no numbers.
     pub fn read(path: &Path) -> Result<Self, MeasurementsError> {
         let text = input::read_text(path).map_err(|source| MeasurementsError::Read { path: path.to_owned(), source })?;
         Self::parse(&path.display().to_string(), &text)
     }
 
-    /// Reads JSON; `name` is what messages call it.
+    /// Parses JSON; `name` names the file in messages.
     ///
     /// # Errors
-    /// When it is no JSON, or has no numbers.
+    /// Fails if the text is not JSON or contains no numbers.
     pub fn parse(name: &str, text: &str) -> Result<Self, MeasurementsError> {
         let value = serde_json::from_str(text).map_err(|source| MeasurementsError::Json { name: name.to_owned(), source })?;
         let mut numbers = BTreeMap::new();
@@ -82,14 +82,14 @@ impl Measurements {
         Ok(Self { name: name.to_owned(), numbers })
     }
 
-    /// The measurements of a folder of references, or the built-in ones.
+    /// Returns the measurements of a reference folder, or the built-in ones.
     ///
     /// # Errors
-    /// When they cannot be read; a message for the user.
+    /// Fails with a message for the user if the measurements cannot be read.
     pub(crate) fn of(references: &References) -> Result<Self, TaskError> {
         let (file, built_in) = BUILT_IN;
-        let own = references.text(OWN, "")?;
-        let (file, text) = if matches!(own, Cow::Borrowed(_)) { (file, references.text(file, built_in)?) } else { (OWN, own) };
+        let own = references.text(FOLDER_FILE, "")?;
+        let (file, text) = if matches!(own, Cow::Borrowed(_)) { (file, references.text(file, built_in)?) } else { (FOLDER_FILE, own) };
         let name = if matches!(text, Cow::Borrowed(_)) {
             format!("built-in {file}")
         } else {
@@ -98,15 +98,15 @@ impl Measurements {
         Self::parse(&name, &text).map_err(|error| error.to_string().into())
     }
 
-    /// What messages call the file.
+    /// Returns the name of the file in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A number, which has to be above 0.
+    /// Returns the number of a key.
     ///
     /// # Errors
-    /// When it is not.
+    /// Fails if the number is not above 0.
     pub fn number(&self, key: &str) -> Result<Option<f64>, MeasurementsError> {
         let Some(&number) = self.numbers.get(key) else { return Ok(None) };
         if number.is_finite() && number > 0.0 {
@@ -115,7 +115,7 @@ impl Measurements {
         Err(MeasurementsError::Number { name: self.name.clone(), key: key.to_owned(), value: number.to_string() })
     }
 
-    /// All keys, in alphabetical order.
+    /// Iterates over all keys in alphabetical order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.numbers.keys().map(String::as_str)
     }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_the_names_around_them_and_what_is_no_measurement_is_refused() {
+    fn keys_join_nested_names_and_invalid_measurements_are_refused() {
         let text = r#"{"latency": {"ffma": 4.0, "note": "x"}, "stream_us": {"l2_read_1": [10, 2.5]}, "atomics": {"shared_latency": -1}}"#;
         let read = Measurements::parse("m.json", text).unwrap();
         assert_eq!(
@@ -150,7 +150,7 @@ mod tests {
         let wrong = read.number("atomics.shared_latency").unwrap_err().to_string();
         assert_eq!(wrong, "m.json: `atomics.shared_latency` is -1; expected a number above 0");
         for (text, expected) in
-            [("{", "m.json: EOF while parsing"), ("{}", "there is no number"), (r#"{"a": 1e999}"#, "number out of range")]
+            [("{", "m.json: EOF while parsing"), ("{}", "there are no numbers"), (r#"{"a": 1e999}"#, "number out of range")]
         {
             let error = Measurements::parse("m.json", text).unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains("measure.py"), "{error}");

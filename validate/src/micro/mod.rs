@@ -1,10 +1,10 @@
-//! `study micro`: microbenchmarks of the suite on a machine, beside those that a GPU measured; and `warpshard calibrate`, which makes a machine of
-//! such measurements.
+//! `study micro`: microbenchmarks of the suite on a machine, compared with the values measured on a GPU; and `warpshard calibrate`, which
+//! derives a machine from such measurements.
 //!
-//! In: numbers by key, measured on an H100 or by the user (`programs/tools/measure.py`), and which program measures which key
-//! (`validate/reference/micro-programs.toml`). A clock register of a simulated warp counts instructions, so that the time is the launch's: every
-//! program is run with two lengths, and the difference of their cycles belongs to the difference of their lengths. What both have in common
-//! (launch, first touch, the first fetch of code) is in neither number. The same holds on a GPU. Nothing is fitted.
+//! The inputs are numbers by key, measured on an H100 or by the user (`programs/tools/measure.py`), and the program for each key
+//! (`validate/reference/micro-programs.toml`). The clock register of a simulated warp counts instructions, so the launch is timed instead:
+//! every program runs with two lengths, and the difference of the cycles is divided by the difference of the lengths. The parts that both
+//! runs share (launch, first touch, the first fetch of code) cancel out, as they do on a GPU. No parameter is fitted.
 
 mod calibrate;
 mod measurements;
@@ -25,29 +25,29 @@ use rows::Row;
 pub use calibrate::{Calibrated, calibrate};
 pub use measurements::{Measurements, MeasurementsError};
 
-/// The machine of the study.
+/// Default machine of the study.
 pub(crate) const MACHINE: &str = "h100";
 
-/// What a row has.
-struct Shown {
+/// A row of the table with its values.
+struct ComparedRow {
     row: Row,
     measured: Option<f64>,
     ours: f64,
 }
 
-impl Shown {
-    /// The error in percent.
+impl ComparedRow {
+    /// Returns our error in percent.
     fn error(&self) -> Option<f64> {
         self.measured.map(|measured| (self.ours / measured - 1.0) * 100.0)
     }
 
-    /// The first part of its key, which names the kind.
+    /// Returns the kind: the first part of the row's key.
     fn kind(&self) -> &str {
         self.row.key.split(['.', ' ']).next().unwrap_or_default()
     }
 }
 
-/// The measured value of a row: that of its key, less the one that it is counted from.
+/// Returns the measured value of a row: the value of its key minus the value of its `minus` key.
 fn measured(row: &Row, measurements: &Measurements) -> Result<Option<f64>, TaskError> {
     let number = |key: &str| measurements.number(key).map_err(|error| error.to_string());
     let (Some(value), true) = (number(&row.key)?, row.measured) else { return Ok(None) };
@@ -59,29 +59,30 @@ fn measured(row: &Row, measurements: &Measurements) -> Result<Option<f64>, TaskE
     Ok(Some(value - base))
 }
 
-/// Runs all microbenchmarks that are asked for.
+/// Runs all requested microbenchmarks.
 ///
 /// # Errors
-/// When the measurements cannot be read, no row is asked for, or a run fails.
+/// Fails if the measurements cannot be read, no row is requested, or a run fails.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let measurements = Measurements::of(&request.references).map_err(StudyError::reference)?;
     let machine = request.machine.as_deref().unwrap_or(MACHINE);
     let bench = Bench { catalogue: request.catalogue, machine, overrides: &request.set };
     let (rows, left_out) = rows::all().map_err(StudyError::reference)?;
-    let long = rows.iter().filter(|row| row.full && request.wants(&row.key)).count();
-    let chosen: Vec<&Row> = rows.iter().filter(|row| request.wants(&row.key) && (request.full || !row.full)).collect();
+    let long = rows.iter().filter(|row| row.full && request.includes(&row.key)).count();
+    let chosen: Vec<&Row> = rows.iter().filter(|row| request.includes(&row.key) && (request.full || !row.full)).collect();
     if chosen.is_empty() {
         let asked = request.only.as_deref().unwrap_or_default();
-        let full = if long > 0 { "; those that are take minutes and run with --full" } else { "" };
+        let full = if long > 0 { "; the matching ones take minutes and need --full" } else { "" };
         return Err(StudyError::Nothing(format!("no microbenchmark has a key like `{asked}`{full}")));
     }
     let values = bench.values(&chosen, &request.lab()).map_err(StudyError::input)?;
     let shown = |(row, ours): (&&Row, f64)| {
         let measured = measured(row, &measurements).map_err(StudyError::reference)?;
-        Ok(Shown { row: (*row).clone(), measured, ours })
+        Ok(ComparedRow { row: (*row).clone(), measured, ours })
     };
-    let shown = chosen.iter().zip(values).map(shown).collect::<Result<Vec<Shown>, StudyError>>()?;
-    let mut output = StudyOutput::new("micro", format!("microbenchmarks on {machine}, and as measured ({})", measurements.name()));
+    let shown = chosen.iter().zip(values).map(shown).collect::<Result<Vec<ComparedRow>, StudyError>>()?;
+    let mut output =
+        StudyOutput::new("micro", format!("microbenchmarks on {machine}, compared with measurements ({})", measurements.name()));
     show(&mut output, &shown);
     if long > 0 && !request.full {
         output.note(format!("{long} microbenchmarks with large buffers are left out; --full runs them"));
@@ -95,7 +96,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
-fn show(output: &mut StudyOutput, rows: &[Shown]) {
+fn show(output: &mut StudyOutput, rows: &[ComparedRow]) {
     output.columns(&["key", "unit", "measured", "ours", "error %"]);
     let number = |value: f64| format!("{value:.3}");
     for shown in rows {
@@ -117,7 +118,7 @@ fn show(output: &mut StudyOutput, rows: &[Shown]) {
     };
     let header = ["kind", "compared", "mean error %", "mean absolute %", "median %", "worst %"].map(str::to_owned).to_vec();
     output.section("Errors by kind", "kinds.csv", header, kinds.iter().map(kind).collect());
-    let errors: Vec<f64> = rows.iter().filter_map(Shown::error).collect();
+    let errors: Vec<f64> = rows.iter().filter_map(ComparedRow::error).collect();
     output.figure("values compared", errors.len() as f64);
     if let Some(mean) = mean_magnitude(&errors) {
         output.figure("mean absolute error, %", mean);

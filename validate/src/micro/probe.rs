@@ -1,4 +1,4 @@
-//! A run of a microbenchmark: the cycles of its one timed launch.
+//! Runs of a microbenchmark: the cycles of its one timed launch.
 
 use std::fmt;
 use std::path::Path;
@@ -15,38 +15,38 @@ use warpshard_run::Catalogue;
 
 use super::rows::Row;
 
-/// The architecture whose listings are run.
+/// Architecture of the listings: sm_90.
 const ARCHITECTURE: u32 = 90;
 
 /// A machine that microbenchmarks run on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bench<'a> {
     pub(super) catalogue: &'static Catalogue,
-    /// Its name or file.
+    /// Name or file of the machine.
     pub(super) machine: &'a str,
-    /// What is changed of it.
+    /// Overrides of the machine's keys.
     pub(super) overrides: &'a [(String, String)],
 }
 
-/// A program on a machine.
+/// A run of a program with parameters on a machine.
 struct Probe<'a> {
     bench: Bench<'a>,
     file: &'a Path,
     set: &'a [(String, String)],
 }
 
-/// Core cycles from the first CTA's start to the last one's end.
+/// Core cycles from the start of the first CTA to the end of the last CTA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Cycles(u64);
 
 impl Bench<'_> {
-    /// The machine.
+    /// Loads the machine.
     pub(super) fn load(&self) -> Result<Loaded, TaskError> {
         let overrides: Vec<Override> = self.overrides.iter().map(|(key, value)| Override::new(key, value)).collect();
         self.catalogue.machine(self.machine, &overrides).map_err(TaskError::from)
     }
 
-    /// What the machine gives for each of the rows.
+    /// Simulates the rows and returns the value of each.
     pub(super) fn values(&self, rows: &[&Row], lab: &Lab) -> Result<Vec<f64>, TaskError> {
         let megahertz = self.load()?.machine.clocks.core.0 as f64 / 1000.0;
         let probes: Vec<Probe<'_>> =

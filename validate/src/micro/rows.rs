@@ -1,4 +1,4 @@
-//! Which program measures which key: `validate/reference/micro-programs.toml`, row by row.
+//! Programs for the keys of the measurements: `validate/reference/micro-programs.toml`, row by row.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use warpshard_config::input;
 use warpshard_lab::error::TaskError;
 
-/// What a row states.
+/// Quantity of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Quantity {
@@ -15,14 +15,14 @@ pub(super) enum Quantity {
     Cycles,
     /// Units of the amount per core cycle.
     Rate,
-    /// Units of the amount, which are bytes, per nanosecond.
+    /// Bytes per nanosecond; the amount is in bytes.
     Gbps,
-    /// Microseconds of the amount.
+    /// Microseconds for the amount.
     Us,
 }
 
 impl Quantity {
-    /// The unit, for a column.
+    /// Returns the unit for a column head.
     pub(super) fn unit(self) -> &'static str {
         match self {
             Self::Cycles => "cycles",
@@ -32,7 +32,7 @@ impl Quantity {
         }
     }
 
-    /// The value, of the cycles of one unit of length, what that does, and the frequency of the core.
+    /// Computes the value from the cycles of one unit of length, the amount per unit of length, and the core frequency.
     pub(super) fn of(self, cycles: f64, amount: f64, megahertz: f64) -> f64 {
         match self {
             Self::Cycles => cycles / amount,
@@ -66,10 +66,10 @@ struct Group {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct LeftOut {
-    /// The beginning of keys.
+pub(super) struct UncoveredKeys {
+    /// Prefix of the keys without a row.
     pub(super) keys: String,
-    /// Why no row has them.
+    /// Reason why these keys have no row.
     pub(super) why: String,
 }
 
@@ -77,38 +77,38 @@ pub(super) struct LeftOut {
 #[serde(deny_unknown_fields)]
 struct Manifest {
     group: Vec<Group>,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<UncoveredKeys>,
 }
 
-/// One value: two runs of a program whose lengths differ.
+/// A simulated value, from two runs of a program with different lengths.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) key: String,
-    /// Whether a measurement can have the key.
+    /// `true` if measurements can contain the key.
     pub(super) measured: bool,
-    /// The key whose measured value is taken off.
+    /// Key whose measured value is subtracted.
     pub(super) minus: Option<String>,
-    /// The launch file.
+    /// Path of the launch file.
     pub(super) file: PathBuf,
     /// Parameters of the shorter and of the longer run.
     pub(super) runs: [Vec<(String, String)>; 2],
-    /// By how much their lengths differ.
+    /// Difference of the lengths of the two runs.
     pub(super) longer: i64,
-    /// What a unit of length does.
+    /// Amount of work per unit of length.
     pub(super) amount: f64,
     pub(super) quantity: Quantity,
     pub(super) full: bool,
 }
 
-/// All rows, and what has none.
-pub(super) fn all() -> Result<(Vec<Row>, Vec<LeftOut>), TaskError> {
+/// Returns all rows, and the prefixes of keys without rows.
+pub(super) fn all() -> Result<(Vec<Row>, Vec<UncoveredKeys>), TaskError> {
     let text = include_str!("../../reference/micro-programs.toml");
     let manifest: Manifest = toml::from_str(text).map_err(|error| format!("validate/reference/micro-programs.toml: {error}"))?;
     let rows = manifest.group.iter().map(Group::rows).collect::<Result<Vec<_>, _>>()?;
     Ok((rows.into_iter().flatten().collect(), manifest.left_out))
 }
 
-/// The values of a parameter, each with the word that stands for it in the key.
+/// Returns the values of a parameter, each with the word that the key uses for it.
 fn values(table: &toml::Table, name: &str) -> Vec<(String, i64)> {
     match table.get(name) {
         Some(toml::Value::Array(list)) => list.iter().filter_map(toml::Value::as_integer).map(|value| (value.to_string(), value)).collect(),
@@ -119,7 +119,7 @@ fn values(table: &toml::Table, name: &str) -> Vec<(String, i64)> {
 
 /// A combination of parameters.
 #[derive(Clone)]
-struct Chosen {
+struct Combination {
     key: String,
     set: Vec<(String, i64)>,
     measured: bool,
@@ -134,14 +134,14 @@ impl Group {
         let integers = |table: &toml::Table| -> Vec<(String, i64)> {
             table.iter().filter_map(|(name, value)| Some((name.clone(), value.as_integer()?))).collect()
         };
-        let mut chosen = vec![Chosen { key: self.key.clone(), set: integers(&self.set), measured: true }];
+        let mut chosen = vec![Combination { key: self.key.clone(), set: integers(&self.set), measured: true }];
         let names = self.each.keys().chain(self.also.keys().filter(|name| !self.each.contains_key(*name)));
         for name in names {
             let each = values(&self.each, name).into_iter().map(|value| (value, true));
             let also = values(&self.also, name).into_iter().map(|value| (value, false));
             let all: Vec<_> = each.chain(also).collect();
-            let with = |one: &Chosen| {
-                let with = |((word, value), measured): &((String, i64), bool)| Chosen {
+            let with = |one: &Combination| {
+                let with = |((word, value), measured): &((String, i64), bool)| Combination {
                     key: one.key.replace(&format!("{{{name}}}"), word),
                     set: one.set.iter().cloned().chain([(name.clone(), *value)]).collect(),
                     measured: one.measured && *measured,
@@ -153,7 +153,7 @@ impl Group {
         chosen.into_iter().map(|one| self.row(one, &file, &integers(&own))).collect()
     }
 
-    fn row(&self, chosen: Chosen, file: &std::path::Path, own: &[(String, i64)]) -> Result<Row, TaskError> {
+    fn row(&self, chosen: Combination, file: &std::path::Path, own: &[(String, i64)]) -> Result<Row, TaskError> {
         let find = |pairs: &[(String, i64)], name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
         let factor = |factor: &String| {
             let value = factor.parse().ok().or_else(|| find(&chosen.set, factor)).or_else(|| find(own, factor));
@@ -200,7 +200,7 @@ mod tests {
         }
         for file in rows.iter().map(|row| &row.file).collect::<BTreeSet<_>>() {
             let row = rows.iter().find(|row| row.file == *file).unwrap();
-            // Small buffers: a ring of gigabytes is not made here.
+            // The buffers are small, because the test does not build a ring of gigabytes.
             Program::load(file, Some(90), &row.runs[0]).unwrap();
         }
         let named = |key: &str| seen.iter().any(|known| *known == key) || left_out.iter().any(|one| key.starts_with(&one.keys));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_are_of_one_span() {
+    fn quantities_refer_to_one_span() {
         assert_eq!(Quantity::Cycles.of(1024.0, 128.0, 1000.0), 8.0);
         assert_eq!(Quantity::Rate.of(1024.0, 2048.0, 1000.0), 2.0);
         // 2000 bytes in 1000 cycles of 2 GHz: 500 ns.

@@ -1,16 +1,16 @@
-//! The study and the calibration on a small machine.
+//! Tests of the study and the calibration on a small machine.
 
 use super::*;
 
 use warpshard_lab::Lab;
 use warpshard_run::Catalogue;
 
-/// Changes of the base machine, and five values that it is to have after calibration.
-type Altered = (&'static [(&'static str, &'static str)], [(&'static str, f64); 5]);
+/// Overrides of the base machine, and five values that the calibrated machine must have.
+type CalibrationCase = (&'static [(&'static str, &'static str)], [(&'static str, f64); 5]);
 
-const SCOREBOARD: Altered =
+const SCOREBOARD: CalibrationCase =
     (&[], [("latency.ffma", 14.0), ("latency.ex2", 37.0), ("latency.dfma", 21.0), ("chase_shared.1", 41.0), ("chase_ca.4", 57.0)]);
-const CONTROL_WORDS: Altered = (
+const CONTROL_WORDS: CalibrationCase = (
     &[("gpu.sm.style", "control-words"), ("gpu.sm.order", "gty")],
     [("latency.ex2", 37.0), ("latency.shfl", 41.0), ("barriers.bar_1", 33.0), ("chase_shared.1", 51.0), ("chase_ca.4", 67.0)],
 );
@@ -26,7 +26,7 @@ fn measurements(values: &[(&str, f64)]) -> Measurements {
 }
 
 #[test]
-fn altered_measurements_show_in_the_file_and_in_what_the_microbenchmarks_then_take() {
+fn altered_measurements_change_the_file_and_the_simulated_microbenchmarks() {
     for (changes, values) in [SCOREBOARD, CONTROL_WORDS] {
         let changes: Vec<(String, String)> = changes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let make = || calibrate(Catalogue::core(), "tiny", &changes, &measurements(&values), &Lab::default()).unwrap();
@@ -49,7 +49,7 @@ fn altered_measurements_show_in_the_file_and_in_what_the_microbenchmarks_then_ta
             assert!((base - value).abs() > 1.0, "{key} shows nothing: the base has {base}");
         }
     }
-    // Another value, another file.
+    // A different value changes one line of the file.
     let shared =
         |value| calibrate(Catalogue::core(), "tiny", &[], &measurements(&[("chase_shared.1", value)]), &Lab::default()).unwrap().toml;
     let (one, other) = (shared(41.0), shared(51.0));
@@ -58,7 +58,7 @@ fn altered_measurements_show_in_the_file_and_in_what_the_microbenchmarks_then_ta
 }
 
 #[test]
-fn properties_are_taken_as_they_are_and_what_no_machine_can_have_is_refused() {
+fn properties_are_copied_and_impossible_values_are_refused() {
     let make = |values: &[(&str, f64)]| calibrate(Catalogue::core(), "tiny", &[], &measurements(values), &Lab::default());
     let made = make(&[("device.sms", 3.0), ("throughput_ops_per_cycle_per_sm.ffma.32", 40.0)]).unwrap();
     assert!(made.toml.contains("sms = 3 # micro:device.sms, 3"), "{}", made.toml);
@@ -69,7 +69,7 @@ fn properties_are_taken_as_they_are_and_what_no_machine_can_have_is_refused() {
 }
 
 #[test]
-fn a_study_puts_ours_beside_the_measured_value_of_the_same_key() {
+fn a_study_compares_ours_with_the_measured_value_of_the_same_key() {
     let request =
         Request { catalogue: Catalogue::core(), machine: Some("tiny".into()), only: Some("chase_shared".into()), ..Request::default() };
     let output = study(&request).unwrap();

@@ -1,4 +1,4 @@
-//! What Accel-Sim measured on the recorded and generated traces.
+//! Results of Accel-Sim on the recorded and generated traces.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,9 @@ use super::Measured;
 /// One row of the reference's results: one trace on one configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReferenceRow {
-    /// The trace's name with its origin: `real-...` (recorded) or `gen-...` (generated).
+    /// Name of the trace with its origin: `real-...` (recorded) or `gen-...` (generated).
     pub trace: String,
-    /// Cycles without launch latency.
+    /// Core cycles without launch latency.
     pub net_cycles: u64,
     /// Warp instructions.
     pub warp_instructions: u64,
@@ -30,19 +30,19 @@ pub struct ReferenceRow {
     pub dram_reads: u64,
     /// DRAM writes, in sectors.
     pub dram_writes: u64,
-    /// Seconds of host time.
+    /// Host time in seconds.
     pub user_seconds: f64,
 }
 
-/// Launch latency of one kernel in the reference's configurations, `-gpgpu_kernel_launch_latency`, in core cycles.
+/// Launch latency per kernel in the reference's configurations (`-gpgpu_kernel_launch_latency`), in core cycles.
 const LAUNCH_LATENCY: u64 = 5000;
 
-/// What the reference measured on one configuration.
+/// Results of the reference on one configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccelSimResults {
     /// Traces with their results.
     pub rows: Vec<ReferenceRow>,
-    /// Traces that the reference itself could not run: a return code other than 0.
+    /// Traces that the reference failed to run: return code other than 0.
     pub failed: Vec<String>,
 }
 
@@ -63,10 +63,10 @@ const COLUMNS: [&str; 14] = [
     "user_s",
 ];
 
-/// Accel-Sim's results on a configuration, named as Accel-Sim names it.
+/// Reads Accel-Sim's results on a configuration, given by Accel-Sim's name.
 ///
 /// # Errors
-/// When the table cannot be read, lacks a column, or holds nothing of that configuration; a message for the user.
+/// Fails with a message for the user if the table cannot be read, lacks a column, or has no rows of the configuration.
 pub fn accel_sim_results(references: &References, configuration: &str) -> Result<AccelSimResults, TaskError> {
     rows_of(&Measured::AccelSim.table(references, &COLUMNS)?, configuration)
 }
@@ -100,7 +100,7 @@ fn rows_of(table: &Table, configuration: &str) -> Result<AccelSimResults, TaskEr
     if rows.is_empty() && failed.is_empty() {
         let others: Vec<&str> = others.into_iter().collect();
         return Err(format!(
-            "{}: there is nothing of the configuration `{configuration}`, only of {}; `study` takes one of them as --configuration",
+            "{}: there are no rows of configuration `{configuration}`, only of {}; select one of them with --configuration",
             table.name(),
             others.join(", ")
         )
@@ -114,13 +114,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configuration_without_results_is_refused_with_the_names_of_those_that_have_some() {
+    fn a_configuration_without_results_lists_the_available_ones() {
         let text = format!("{}\ngen-a,B,0,1,6000,32,1,4,2,3,2,1,0,0.5\ngen-a,A,1,,,,,,,,,,,\n", COLUMNS.join(","));
         let table = Table::parse("results.csv", &text, &COLUMNS).unwrap();
         let AccelSimResults { rows, failed } = rows_of(&table, "B").unwrap();
         assert_eq!((rows[0].net_cycles, rows[0].l1_misses, rows.len(), failed.len()), (1000, 2, 1, 0));
         assert_eq!(rows_of(&table, "A").unwrap(), AccelSimResults { rows: Vec::new(), failed: vec!["gen-a".to_owned()] });
         let error = rows_of(&table, "C").unwrap_err().to_string();
-        assert!(error.ends_with("nothing of the configuration `C`, only of A, B; `study` takes one of them as --configuration"), "{error}");
+        assert!(error.ends_with("no rows of configuration `C`, only of A, B; select one of them with --configuration"), "{error}");
     }
 }

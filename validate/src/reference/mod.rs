@@ -1,7 +1,7 @@
-//! What other simulators and hardware measured, and the traces that they measured.
+//! Results of other simulators and of hardware, and the traces behind the results.
 //!
-//! The figures are built in, from `validate/reference`, so that every study runs wherever the program does. A folder that is
-//! named with `--reference` takes their place, file by file, and holds the recorded traces, which are not built in.
+//! The results are built in from `validate/reference`, so that every study runs without a checkout. Files of a `--reference` folder
+//! override the built-in ones; the folder also holds the recorded traces, which are not built in.
 
 mod accel_sim;
 mod traces;
@@ -12,9 +12,9 @@ use warpshard_lab::reference::{References, Table};
 
 pub use accel_sim::{AccelSimResults, ReferenceRow, accel_sim_results};
 pub use traces::trace_folder;
-pub(crate) use traces::{LeftOut, native_trace};
+pub(crate) use traces::{SkippedTraces, native_trace};
 
-/// A built-in table: its name and text.
+/// Expands to the name and text of a built-in table.
 macro_rules! table {
     ($name:literal) => {
         (concat!("built-in ", $name), include_str!(concat!("../../reference/", $name)))
@@ -22,11 +22,11 @@ macro_rules! table {
 }
 
 named! {
-    /// Measured figures: a table of each.
+    /// Measured results, one table each.
     pub enum Measured {
-        /// The file in a folder of references.
+        /// Path of the file in a reference folder.
         path: &'static str = 0,
-        /// The built-in table: its name and text, with the source in its first lines.
+        /// Name and text of the built-in table; its first lines name the source.
         built_in: (&'static str, &'static str) = 1;
         AccelSim("accel-sim/results.csv", table!("accel-sim.csv")): "Accel-Sim on GPU traces.",
         Ramulator2("dram/ramulator2.csv", table!("ramulator2.csv")): "Ramulator 2, one DRAM channel.",
@@ -34,19 +34,19 @@ named! {
         BookSim2("noc/latency_vs_load.csv", table!("booksim2.csv")): "BookSim 2, one network.",
         Ramulator1("cpu-traces/ramulator1_ipc.csv", table!("ramulator1.csv")): "Ramulator 1, one CPU core on CPU traces.",
         BoardCounters("power/hw_perf.csv", table!("gv100-counters.csv")): "A profiler's counters on a Quadro GV100.",
-        BoardPower("power/hw_power_validation_volta.csv", table!("gv100-power.csv")): "The power of that board.",
+        BoardPower("power/hw_power_validation_volta.csv", table!("gv100-power.csv")): "Board power of a Quadro GV100.",
         LaunchCounters("h100/counters.csv", table!("h100/counters.csv")): "Nsight's counters of launches of the suite on an H100, each from empty caches.",
         ModernCounters("h100/modern.csv", table!("h100/modern.csv")): "Nsight's counters of kernels of Triton on an H100, each from empty caches.",
         LaunchCycles("h100/cycles.csv", table!("h100/cycles.csv")): "Nsight's cycles of launches of the suite on an H100, in sequence.",
-        BoardCycles("v100/qv100-cycles.csv", table!("gv100-cycles.csv")): "Cycles of whole applications on such a board.",
+        BoardCycles("v100/qv100-cycles.csv", table!("gv100-cycles.csv")): "Cycles of whole applications on a Quadro GV100.",
     }
 }
 
 impl Measured {
-    /// The table of `references` with at least these columns.
+    /// Reads the table from `references` and requires these columns.
     ///
     /// # Errors
-    /// When the table cannot be read or lacks a column; a message for the user.
+    /// Fails with a message for the user if the table cannot be read or lacks a column.
     pub(crate) fn table(self, references: &References, columns: &[&str]) -> Result<Table, TaskError> {
         references.table(self.path(), self.built_in(), columns)
     }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_s_tables_take_the_place_of_the_built_in_ones_as_far_as_it_has_them() {
+    fn tables_of_a_folder_override_the_built_in_ones() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("power")).unwrap();
         std::fs::write(folder.path().join(Measured::BoardPower.path()), "kernel,watts\nx,1\n").unwrap();

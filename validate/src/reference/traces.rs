@@ -1,4 +1,4 @@
-//! Where a trace comes from: a folder of recorded traces, the generator, or a program that is executed.
+//! Traces of studies: recorded ones from a folder, generated ones, and ones recorded while a program executes.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,13 @@ use warpshard_lab::reference::References;
 use warpshard_program::Program;
 use warpshard_trace::SyntheticKernel;
 
-/// A trace that is recorded while a program is executed.
+/// A trace that is recorded while a program executes.
 struct Executed {
     /// The trace's name, without `prog-`.
     name: &'static str,
-    /// The launch file, from the root of the project's sources.
+    /// Path of the launch file, relative to the root of the sources.
     file: &'static str,
-    /// The program's parameters.
+    /// Parameters of the program.
     parameters: &'static [(&'static str, u64)],
 }
 
@@ -34,11 +34,11 @@ impl Executed {
     }
 }
 
-/// The folder of a trace: of a recorded one (`real-NAME`) where it is there, of a generated one (`gen-NAME`) or one of a program that
-/// is executed (`prog-NAME`) in `cache`, written first unless it is there.
+/// Returns the folder of a trace. A recorded trace (`real-NAME`) is used if it exists; a generated trace (`gen-NAME`) or the trace of an
+/// executed program (`prog-NAME`) is written into `cache` unless it exists there.
 ///
 /// # Errors
-/// When it cannot be written; a message for the user.
+/// Fails with a message for the user if the trace cannot be written.
 pub fn trace_folder(references: &References, cache: &Path, trace: &str) -> Result<Option<PathBuf>, TaskError> {
     if let Some(executed) = trace.strip_prefix("prog-").and_then(|name| EXECUTED.iter().find(|executed| executed.name == name)) {
         let parameters: String = executed.parameters.iter().map(|(name, value)| format!("-{name}{value}")).collect();
@@ -62,10 +62,10 @@ pub fn trace_folder(references: &References, cache: &Path, trace: &str) -> Resul
     Ok(Some(folder))
 }
 
-/// The trace in `folder` as a native file of the cache, converted unless the file is younger than the folder's list.
+/// Converts the trace in `folder` to a native file in the cache and returns its path. A file newer than the folder's list is reused.
 ///
 /// # Errors
-/// When it cannot be converted; a message for the user.
+/// Fails with a message for the user if the trace cannot be converted.
 pub(crate) fn native_trace(folder: &Path, cache: &Path, trace: &str) -> Result<PathBuf, TaskError> {
     let path = cache.join("native").join(format!("{trace}.wst"));
     let changed = |path: &Path| std::fs::metadata(path).and_then(|facts| facts.modified()).ok();
@@ -81,16 +81,16 @@ pub(crate) fn native_trace(folder: &Path, cache: &Path, trace: &str) -> Result<P
     Ok(path)
 }
 
-/// Recorded traces that a study leaves out because they are not there.
+/// Recorded traces that a study skips because they are missing.
 #[derive(Debug, Default)]
-pub(crate) struct LeftOut(Vec<String>);
+pub(crate) struct SkippedTraces(Vec<String>);
 
-impl LeftOut {
+impl SkippedTraces {
     pub(crate) fn add(&mut self, trace: &str) {
         self.0.push(trace.to_owned());
     }
 
-    /// What was made of a trace. One that is not there is left out, and why one failed is noted.
+    /// Unwraps the result of a trace. A missing trace is added to the list, and the cause of a failure is noted in the output.
     pub(crate) fn found<T>(&mut self, trace: &str, made: Result<Option<T>, TaskError>, output: &mut StudyOutput) -> Option<T> {
         match made {
             Ok(Some(found)) => return Some(found),
@@ -100,12 +100,12 @@ impl LeftOut {
         None
     }
 
-    /// ` of N`, where not all of N traces are there.
+    /// Returns ` of N` if some of the N traces are missing.
     pub(crate) fn of(&self, compared: usize) -> String {
         if self.0.is_empty() { String::new() } else { format!(" of {}", compared + self.0.len()) }
     }
 
-    /// One remark that names all of them.
+    /// Notes all missing traces in the output.
     pub(crate) fn note(&self, references: &References, output: &mut StudyOutput) {
         if self.0.is_empty() {
             return;

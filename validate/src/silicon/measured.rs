@@ -1,4 +1,4 @@
-//! The measured launches, and the sizes of their programs.
+//! Measured launches and the sizes of their programs.
 
 use std::collections::BTreeMap;
 
@@ -9,57 +9,57 @@ use warpshard_lab::reference::{References, Row, Table};
 
 use crate::reference::Measured;
 
-/// The built-in sizes; a folder of references may have `h100/sizes.toml`.
+/// The built-in sizes; `h100/sizes.toml` of a reference folder overrides them.
 const SIZES: &str = include_str!("../../reference/h100/sizes.toml");
-/// The set of sizes of the launch files as they are.
-pub(super) const FILE: &str = "file";
-/// Nsight's name of warp cycles that wait for a reason, per cycle in which the scheduler issues: this, the reason, `RATIO`.
-const STALLED: &str = "smsp__average_warps_issue_stalled_";
+/// Name of the set of default sizes in the launch files.
+pub(super) const DEFAULT_SIZES: &str = "file";
+/// Prefix of Nsight's stall metrics, in warp cycles per issue-active cycle; the reason and `RATIO` follow.
+const STALL_PREFIX: &str = "smsp__average_warps_issue_stalled_";
 const RATIO: &str = "_per_issue_active.ratio";
 
-/// What was measured of a launch that ran alone, from empty caches.
+/// Measurements of a launch that ran alone, with empty caches.
 #[derive(Clone, Debug)]
 pub(super) struct Cold {
     pub(super) program: String,
     pub(super) set: String,
     pub(super) launch: u64,
     pub(super) kernel: String,
-    /// The SMs' clock in hertz.
+    /// Clock of the SMs in hertz.
     pub(super) clock: f64,
-    /// Cycles from the start of the first CTA to the end of the last.
+    /// Cycles from the start of the first CTA to the end of the last CTA.
     pub(super) active: u64,
     /// Warp instructions.
     pub(super) instructions: u64,
-    /// Sectors that the SMs requested of the LLC.
+    /// Sectors that the SMs requested from the LLC.
     pub(super) llc_sectors: u64,
     /// Bytes that DRAM read and wrote.
     pub(super) dram_bytes: u64,
-    /// Resident warps of an SM with any.
+    /// Mean resident warps of an active sub-core.
     pub(super) warps: f64,
-    /// Percentages of the peak: DRAM's data buses, cycles with an issue, the tensor pipe.
+    /// Utilisation in percent of the peak: DRAM data buses (`dram`), issue cycles (`issue`), tensor pipe (`tensor`).
     pub(super) dram: f64,
     pub(super) issue: f64,
     pub(super) tensor: f64,
-    /// How the memory of an SM was divided: bytes of shared memory.
+    /// Bytes of an SM's memory that are configured as shared memory.
     pub(super) shared_bytes: u64,
-    /// Warps that wait in a cycle with an issue, by Nsight's name of the reason.
+    /// Stalled warps per issue-active cycle, by Nsight's name of the reason.
     pub(super) stalls: BTreeMap<String, f64>,
 }
 
-/// What was measured of a launch in sequence.
+/// Measurements of a launch in a sequence.
 #[derive(Clone, Debug)]
 pub(super) struct Sequence {
     pub(super) program: String,
     pub(super) set: String,
     pub(super) launch: u64,
     pub(super) kernel: String,
-    /// Cycles from its begin to its end, the overhead of a launch included.
+    /// Cycles from the launch's begin to its end, including the launch overhead.
     pub(super) elapsed: u64,
-    /// The same in nanoseconds.
+    /// Nanoseconds from the launch's begin to its end.
     pub(super) nanoseconds: f64,
 }
 
-/// All of it.
+/// All measured launches and the sizes.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) cold: Vec<Cold>,
@@ -74,7 +74,7 @@ impl Rows {
     /// Reads the tables of `references`.
     ///
     /// # Errors
-    /// When one cannot be read or lacks a column.
+    /// Fails if a table cannot be read or lacks a column.
     pub(super) fn read(references: &References) -> Result<Self, TaskError> {
         let columns = ["program", "set", "launch", "kernel", "sm__cycles_active.max", "smsp__inst_executed.sum"];
         let mut all = Vec::new();
@@ -92,9 +92,9 @@ impl Rows {
         Ok(Self { cold: all, sequence, sizes })
     }
 
-    /// The parameters that give a program the sizes of a set; `None` where the set has none for it.
+    /// Returns the parameters that give a program the sizes of a set; `None` if the set has no sizes for the program.
     pub(super) fn parameters(&self, program: &str, set: &str) -> Option<Vec<(String, String)>> {
-        if set == FILE {
+        if set == DEFAULT_SIZES {
             return Some(Vec::new());
         }
         let sizes = self.sizes.0.get(set)?.get(program)?;
@@ -106,7 +106,7 @@ fn cold(table: &Table, row: Row<'_>) -> Result<Cold, TaskError> {
     let count = |column: &str| row.number::<f64>(column).map(|number| number as u64);
     let mut stalls = BTreeMap::new();
     for column in table.columns() {
-        if let Some(reason) = column.strip_prefix(STALLED).and_then(|rest| rest.strip_suffix(RATIO)) {
+        if let Some(reason) = column.strip_prefix(STALL_PREFIX).and_then(|rest| rest.strip_suffix(RATIO)) {
             stalls.insert(reason.to_owned(), row.number(column)?);
         }
     }

@@ -1,10 +1,11 @@
 //! `study silicon`: launches of the suite's programs on machine `h100`, compared with a real H100.
 //!
-//! In: Nsight Compute's cycles and counters of launches (`validate/reference/h100`): of the suite, and of kernels of Triton (`triton/..`), which run
-//! alone only. Two comparisons, both of active cycles, at the clock of each
-//! measurement: *cold*, each launch alone from empty caches, and *sequence*, launches 1 and later of a run of all, where the measured cycles are the
-//! elapsed ones less the machine's launch latency. Launch 0 of a sequence began with what the host's copies had left in the caches, so it is not
-//! compared. Launches of at least [`classes::LONG`] cycles make the headline; shorter ones are compared in cycles. Nothing is fitted to a program.
+//! The inputs are Nsight Compute's cycles and counters (`validate/reference/h100`) of launches of the suite and of Triton kernels
+//! (`triton/..`), which only run alone. Two comparisons use active cycles at the clock of each measurement. *Cold* compares each launch
+//! alone with empty caches. *Sequence* compares launches 1 and later of a run of all launches; its measured cycles are the elapsed cycles
+//! minus the machine's launch latency. Launch 0 of a sequence starts with data from the host's copies in the caches, so it is not compared.
+//! Launches of at least [`classes::LONG_LAUNCH_CYCLES`] cycles make up the headline; shorter ones are compared in cycles. No parameter is fitted to a
+//! program.
 
 mod classes;
 mod measured;
@@ -20,45 +21,45 @@ use warpshard_lab::verdict::of_magnitudes;
 use warpshard_report::nsight::{STALLS, STATES, Stalls, State};
 use warpshard_report::plot::{Form, Plot, Series};
 
-use classes::{Class, LONG, Spread};
+use classes::{Class, LONG_LAUNCH_CYCLES, Spread};
 pub use stored::measurements;
 
-use measured::{Cold, FILE, Rows, Sequence};
-use timing::{Launch, Taken, Timing};
+use measured::{Cold, DEFAULT_SIZES, Rows, Sequence};
+use timing::{Launch, ProgramResults, Timing};
 
-/// The machine where no other is named.
+/// Default machine of the study.
 const MACHINE: &str = "h100";
-/// A launch whose executed instructions differ by more is a failure, in percent.
-const INSTRUCTIONS: f64 = 2.0;
+/// Largest difference of executed instructions, in percent, before a launch counts as a failure.
+const MAX_INSTRUCTION_DIFFERENCE_PERCENT: f64 = 2.0;
 
-/// A launch that ran alone, as measured and as simulated.
+/// A launch that ran alone: measurement, class and our result.
 struct Compared<'a> {
     measured: &'a Cold,
     class: Class,
     ours: Launch,
 }
 
-/// A launch of a sequence: its class, name, and active cycles.
+/// A launch of a sequence: measurement, class and active cycles.
 struct InSequence<'a> {
     measured: &'a Sequence,
     class: Class,
-    /// Active cycles as measured and ours.
+    /// Active cycles: measured and ours.
     cycles: (u64, u64),
 }
 
-/// A launch with its class and name, and its active cycles as measured and ours.
+/// A launch: class, name, and active cycles (measured, ours).
 type Named = (Class, String, (u64, u64));
 
 /// Runs the measured launches and compares them.
 ///
 /// # Errors
-/// When the measurements cannot be read, nothing of them is asked for, or a program does not run.
+/// Fails if the measurements cannot be read, the request matches none of them, or a program does not run.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let rows = Rows::read(&request.references).map_err(StudyError::reference)?;
     let machine = request.machine.as_deref().unwrap_or(MACHINE);
     let timings = timings(&rows, request, machine).map_err(StudyError::reference)?;
     if timings.is_empty() {
-        return Err(StudyError::Nothing(format!("no measured program is called like `{}`", request.only.as_deref().unwrap_or_default())));
+        return Err(StudyError::Nothing(format!("no measured program matches `{}`", request.only.as_deref().unwrap_or_default())));
     }
     let taken = request.lab().all(&timings).map_err(StudyError::input)?;
     let overhead = overhead(request, machine)?;
@@ -66,7 +67,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     for (timing, taken) in timings.iter().zip(&taken) {
         if let Some(refused) = &taken.refused {
             output.note(format!(
-                "{} ({}) is left out, since a run refuses it: {}",
+                "{} ({}) is skipped, since the simulator refuses it: {}",
                 timing.program,
                 timing.set,
                 refused.replace('\n', "; ")
@@ -78,9 +79,9 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
-/// The stored row of a launch from empty caches as the program gives it now.
+/// Recomputes the stored row of a launch with empty caches.
 #[cfg(test)]
-pub(super) fn again(row: &[&str]) -> String {
+pub(super) fn recompute_row(row: &[&str]) -> String {
     let program = row[1].split(' ').next().unwrap_or_default();
     let request = Request { only: Some(program.to_owned()), quick: true, ..Request::default() };
     let files = study(&request).and_then(|output| output.files().map_err(StudyError::input)).unwrap_or_else(|error| panic!("{error}"));
@@ -89,18 +90,18 @@ pub(super) fn again(row: &[&str]) -> String {
     launches.unwrap_or_default().lines().find(|line| line.starts_with(&start)).unwrap_or_default().to_owned()
 }
 
-/// The launch latency of the machine, which measured elapsed cycles have beyond active ones.
+/// Returns the machine's launch latency: the cycles that elapsed time has in addition to active time.
 fn overhead(request: &Request, machine: &str) -> Result<u64, StudyError> {
     let overrides: Vec<_> = request.set.iter().map(|(key, value)| warpshard_config::Override::new(key, value)).collect();
     Ok(request.catalogue.machine(machine, &overrides).map_err(StudyError::input)?.machine.gpu.dispatch.launch_latency)
 }
 
-/// The runs of each program and set of sizes that was measured and is asked for.
+/// Returns the runs of each measured pair of program and set of sizes that the request selects.
 fn timings<'a>(rows: &Rows, request: &'a Request, machine: &'a str) -> Result<Vec<Timing<'a>>, String> {
     let mut wanted: BTreeMap<(&str, &str), Timing<'a>> = BTreeMap::new();
     let measured = rows.cold.iter().map(|row| (&row.program, &row.set)).chain(rows.sequence.iter().map(|row| (&row.program, &row.set)));
     for (program, set) in measured {
-        if !request.wants(program) || request.quick && set != FILE || wanted.contains_key(&(program.as_str(), set.as_str())) {
+        if !request.includes(program) || request.quick && set != DEFAULT_SIZES || wanted.contains_key(&(program.as_str(), set.as_str())) {
             continue;
         }
         let parameters = rows.parameters(program, set).ok_or_else(|| format!("h100/sizes.toml has no sizes `{set}` of {program}"))?;
@@ -127,11 +128,11 @@ fn timings<'a>(rows: &Rows, request: &'a Request, machine: &'a str) -> Result<Ve
     Ok(wanted.into_values().collect())
 }
 
-/// Puts ours beside what was measured, launch by launch.
+/// Pairs our results with the measurements, launch by launch.
 fn compare<'a>(
     rows: &'a Rows,
     timings: &[Timing<'_>],
-    taken: Vec<Taken>,
+    taken: Vec<ProgramResults>,
     overhead: u64,
 ) -> Result<(Vec<Compared<'a>>, Vec<InSequence<'a>>), StudyError> {
     let (mut cold, mut sequence) = (Vec::new(), Vec::new());
@@ -146,8 +147,8 @@ fn compare<'a>(
             let Some((_, ours)) = taken.sequence.get(measured.launch as usize) else { continue };
             let active = measured.elapsed.saturating_sub(overhead);
             let same = rows.cold.iter().filter(own).find(|row| row.kernel == measured.kernel);
-            // Another launch of the kernel, with counters, may be a short one.
-            let class = if active < LONG { Class::Short } else { same.map_or(Class::Latency, Class::of_long) };
+            // The counters come from another launch of the same kernel, which may be a short one.
+            let class = if active < LONG_LAUNCH_CYCLES { Class::Short } else { same.map_or(Class::Latency, Class::of_long) };
             sequence.push(InSequence { measured, class, cycles: (active, *ours) });
         }
     }
@@ -166,14 +167,18 @@ fn show(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[InSequence<
     stalls(output, cold);
     states(output, cold);
     instructions(output, cold);
-    divided(output, cold);
+    memory_split(output, cold);
     launches(output, cold, &of_sequence);
     for (what, rows) in [("cold", &of_cold), ("sequence", &of_sequence)] {
-        let long: Vec<f64> = rows.iter().filter(|row| row.2.0 >= LONG).filter_map(|row| error_percent(row.2.1, row.2.0)).collect();
+        let long: Vec<f64> =
+            rows.iter().filter(|row| row.2.0 >= LONG_LAUNCH_CYCLES).filter_map(|row| error_percent(row.2.1, row.2.0)).collect();
         if !long.is_empty() {
-            output.headline(&format!("{what}: mean absolute error of launches of {LONG} cycles and more, %"), &of_magnitudes(&long, None));
+            output.headline(
+                &format!("{what}: mean absolute error of launches of {LONG_LAUNCH_CYCLES} cycles and more, %"),
+                &of_magnitudes(&long, None),
+            );
         }
-        let short = rows.iter().filter(|row| row.2.0 < LONG).map(|row| row.2.1.abs_diff(row.2.0) as f64).collect::<Vec<_>>();
+        let short = rows.iter().filter(|row| row.2.0 < LONG_LAUNCH_CYCLES).map(|row| row.2.1.abs_diff(row.2.0) as f64).collect::<Vec<_>>();
         if let Some(median) = median(&short) {
             output.figure(&format!("{what}: median error of shorter launches, cycles"), median);
         }
@@ -193,15 +198,17 @@ fn show(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[InSequence<
         form: Form::Scatter,
         series: series.filter(|series| !series.points.is_empty()).collect(),
     });
-    output.note(format!("errors are of active cycles; a launch of at least {LONG} is in the headline, others are in class `short`"));
-    output.note("a launch has the class of what its measured counters show at half of the peak or more: DRAM, LLC, or schedulers and tensor pipe (compute); latency where none is".into());
+    output.note(format!(
+        "errors are of active cycles; a launch of at least {LONG_LAUNCH_CYCLES} is in the headline, others are in class `short`"
+    ));
+    output.note("a launch has the class of the resource that its measured counters show at half of the peak or more: DRAM, LLC, or schedulers and tensor pipe (compute); its class is latency if there is none".into());
 }
 
 fn name(program: &str, set: &str, launch: u64) -> String {
     format!("{program} {set} {launch}")
 }
 
-/// Errors by class, as the first table.
+/// Adds the first table: errors by class.
 fn by_class(output: &mut StudyOutput, comparisons: &[(&str, &[Named])]) {
     output.columns(&[
         "launches",
@@ -216,7 +223,7 @@ fn by_class(output: &mut StudyOutput, comparisons: &[(&str, &[Named])]) {
         "median abs cycles",
     ]);
     for (what, rows) in comparisons {
-        // The last group is of all that are in the headline.
+        // The last group is the headline: all long launches.
         for group in Class::ALL.into_iter().map(Some).chain([None]) {
             let of = |class: Class| group.map_or(class != Class::Short, |group| group == class);
             let own: Vec<(&str, u64, u64)> = rows.iter().filter(|row| of(row.0)).map(|row| (row.1.as_str(), row.2.0, row.2.1)).collect();
@@ -229,10 +236,10 @@ fn by_class(output: &mut StudyOutput, comparisons: &[(&str, &[Named])]) {
     }
 }
 
-/// Ratios of sums of what launches move, and occupancy.
+/// Adds the table of traffic and occupancy: ratios of sums over the launches of a class.
 fn resources(output: &mut StudyOutput, cold: &[Compared<'_>]) {
-    /// Below so many bytes, DRAM's counters are of the front end and the copies before.
-    const BYTES: u64 = 4 << 20;
+    /// Minimum DRAM bytes of a launch. Below this value, the front end and the preceding copies dominate DRAM's counters.
+    const MIN_DRAM_BYTES: u64 = 4 << 20;
     let header = ["class", "instructions", "LLC sectors", "DRAM bytes", "resident warps", "our resident warps"];
     let rows = Class::ALL.into_iter().filter_map(|class| {
         let own: Vec<&Compared<'_>> = cold.iter().filter(|row| row.class == class).collect();
@@ -241,8 +248,9 @@ fn resources(output: &mut StudyOutput, cold: &[Compared<'_>]) {
             if measured == 0 { "-".to_owned() } else { format!("{:.3}", ours as f64 / measured as f64) }
         };
         (!own.is_empty()).then(|| {
-            let dram =
-                |row: &Compared<'_>| if row.measured.dram_bytes < BYTES { (0, 0) } else { (row.measured.dram_bytes, row.ours.dram_bytes) };
+            let dram = |row: &Compared<'_>| {
+                if row.measured.dram_bytes < MIN_DRAM_BYTES { (0, 0) } else { (row.measured.dram_bytes, row.ours.dram_bytes) }
+            };
             vec![
                 class.name().to_owned(),
                 ratio(&|row| (row.measured.instructions, row.ours.instructions)),
@@ -256,7 +264,7 @@ fn resources(output: &mut StudyOutput, cold: &[Compared<'_>]) {
     output.section("Ours to measured, ratios of sums", "resources.csv", header.map(str::to_owned).into(), rows.collect());
 }
 
-/// What warps and schedulers wait for.
+/// Adds the table of stall reasons of warps and schedulers.
 fn stalls(output: &mut StudyOutput, cold: &[Compared<'_>]) {
     let mut rows = Vec::new();
     for class in Class::ALL {
@@ -288,10 +296,10 @@ fn stalls(output: &mut StudyOutput, cold: &[Compared<'_>]) {
         }
     }
     let header = ["class", "Nsight's reasons", "ours", "measured, % of warp cycles", "ours, % of scheduler cycles"];
-    output.section("What is waited for", "stalls.csv", header.map(str::to_owned).into(), rows);
+    output.section("Stall reasons", "stalls.csv", header.map(str::to_owned).into(), rows);
 }
 
-/// Warp cycles by state, per instruction: sums over the launches of a class.
+/// Adds the table of warp cycles per instruction by state: sums over the launches of a class.
 fn states(output: &mut StudyOutput, cold: &[Compared<'_>]) {
     let mut rows = Vec::new();
     for class in Class::ALL {
@@ -301,7 +309,7 @@ fn states(output: &mut StudyOutput, cold: &[Compared<'_>]) {
         for State { nsight, ours, .. } in STATES.iter().filter(|_| measured_all > 0 && ours_all > 0) {
             let ours: Option<u64> =
                 own.iter().map(|row| row.ours.states.iter().find(|(counter, _)| counter == ours).map(|(_, cycles)| cycles)).sum();
-            // An instruction is a cycle with an issue.
+            // Nsight's ratio is per issue-active cycle, and each instruction takes one such cycle.
             let measured: Option<f64> =
                 own.iter().map(|row| Some(row.measured.stalls.get(*nsight)? * row.measured.instructions as f64)).sum();
             let (measured, ours) =
@@ -313,17 +321,17 @@ fn states(output: &mut StudyOutput, cold: &[Compared<'_>]) {
     }
     if !rows.is_empty() {
         let header = ["class", "state", "measured, warp cycles per instruction", "ours", "ours / measured"];
-        output.section("What warps do, in Nsight's names", "states.csv", header.map(str::to_owned).into(), rows);
+        output.section("Warp states, in Nsight's names", "states.csv", header.map(str::to_owned).into(), rows);
     }
 }
 
-/// Launches whose executed instructions are not those of the hardware.
+/// Adds the table of launches whose executed instructions differ from the hardware's.
 fn instructions(output: &mut StudyOutput, cold: &[Compared<'_>]) {
     let differ = cold.iter().filter(|row| row.measured.instructions != row.ours.instructions);
     let rows: Vec<Vec<String>> = differ
         .map(|row| {
             let error = error_percent(row.ours.instructions, row.measured.instructions).unwrap_or_default();
-            let verdict = if error.abs() > INSTRUCTIONS { "fails" } else { "within the bound" };
+            let verdict = if error.abs() > MAX_INSTRUCTION_DIFFERENCE_PERCENT { "fails" } else { "within the bound" };
             let name = name(&row.measured.program, &row.measured.set, row.measured.launch);
             vec![
                 name,
@@ -338,15 +346,15 @@ fn instructions(output: &mut StudyOutput, cold: &[Compared<'_>]) {
     let fails = rows.iter().filter(|row| row.last().is_some_and(|verdict| verdict == "fails")).count();
     output.figure("launches whose warp instructions are the hardware's", (cold.len() - rows.len()) as f64);
     output.figure("launches whose warp instructions differ", rows.len() as f64);
-    output.figure(&format!("of these by more than {INSTRUCTIONS} %"), fails as f64);
+    output.figure(&format!("of these by more than {MAX_INSTRUCTION_DIFFERENCE_PERCENT} %"), fails as f64);
     if !rows.is_empty() {
         let header = ["launch", "kernel", "measured", "ours", "error %", "verdict"];
         output.section("Warp instructions that differ", "instructions.csv", header.map(str::to_owned).into(), rows);
     }
 }
 
-/// How the memory of an SM is divided.
-fn divided(output: &mut StudyOutput, cold: &[Compared<'_>]) {
+/// Adds the table of the split of an SM's memory.
+fn memory_split(output: &mut StudyOutput, cold: &[Compared<'_>]) {
     let differ: Vec<&Compared<'_>> = cold.iter().filter(|row| row.measured.shared_bytes != row.ours.shared_bytes).collect();
     output.figure("launches with the hardware's division of L1 and shared memory", (cold.len() - differ.len()) as f64);
     for row in differ {
@@ -357,7 +365,7 @@ fn divided(output: &mut StudyOutput, cold: &[Compared<'_>]) {
     }
 }
 
-/// Every launch, as a file.
+/// Adds the file with every launch.
 fn launches(output: &mut StudyOutput, cold: &[Compared<'_>], sequence: &[Named]) {
     let noise = |row: &Compared<'_>| {
         let same = cold.iter().filter(|other| {

@@ -1,19 +1,19 @@
-//! The stored launches of `study silicon`, for verdicts on kernels.
+//! Stored launches of `study silicon`, for verdicts on kernels.
 
 use std::sync::LazyLock;
 
 use warpshard_report::verdict::{Measured, Measurements};
 
-/// The machine of the study.
+/// Machine of the study.
 const MACHINE: &str = "h100";
 
-/// The launches of the study that are stored, each alone from empty caches.
+/// Returns the stored launches of the study, each alone with empty caches.
 pub fn measurements() -> Measurements {
     static LAUNCHES: LazyLock<Vec<Measured>> = LazyLock::new(|| read(include_str!("../../results/silicon/launches.csv")));
     Measurements { machine: MACHINE, launches: &LAUNCHES }
 }
 
-/// The launches of a stored table. A row without an error is left out.
+/// Reads the launches of a stored table. Rows without an error are skipped.
 fn read(table: &str) -> Vec<Measured> {
     let mut rows = csv::Reader::from_reader(table.as_bytes());
     let heads = rows.headers().cloned().unwrap_or_default();

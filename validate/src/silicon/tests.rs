@@ -1,4 +1,4 @@
-//! The measured rows have programs and sizes, the machine divides its memory as the driver did, and launches are compared.
+//! Tests of the sizes of measured programs, of the split of an SM's memory, and of the comparison.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ fn every_measured_program_has_a_launch_file_its_sizes_and_a_listing_of_the_measu
 }
 
 #[test]
-fn the_machine_divides_the_memory_of_an_sm_as_the_driver_did_but_for_three_kernels() {
+fn the_machine_splits_sm_memory_as_the_driver_except_for_three_kernels() {
     let machine = warpshard_run::Catalogue::core().machine(MACHINE, &[]).unwrap().machine;
     let unified = machine.gpu.sm.l1.unified.unwrap();
     let columns = ["kernel", "launch__shared_mem_config_size", "launch__shared_mem_per_block_allocated"];
@@ -44,19 +44,19 @@ fn the_machine_divides_the_memory_of_an_sm_as_the_driver_did_but_for_three_kerne
 }
 
 #[test]
-fn a_launch_runs_alone_as_often_as_it_was_measured_and_its_numbers_stand_beside_the_measured_ones() {
+fn every_measured_launch_runs_alone_and_is_compared() {
     let request = Request { only: Some("saxpy".into()), quick: true, ..Request::default() };
     let output = study(&request).unwrap();
     let launches = output.column("number").unwrap();
     assert!(!launches.is_empty());
     assert_eq!(output.figure_named("launches whose warp instructions differ"), Some(0.0));
     let none = study(&Request { only: Some("nothing".into()), ..Request::default() }).unwrap_err().to_string();
-    assert!(none.contains("no measured program is called like `nothing`"), "{none}");
+    assert!(none.contains("no measured program matches `nothing`"), "{none}");
 }
 
 #[test]
-fn a_launch_is_of_the_class_of_what_it_uses_most() {
-    let mut row = rows().cold.into_iter().find(|row| row.active >= LONG).unwrap();
+fn a_launch_has_the_class_of_its_busiest_resource() {
+    let mut row = rows().cold.into_iter().find(|row| row.active >= LONG_LAUNCH_CYCLES).unwrap();
     (row.active, row.llc_sectors, row.dram, row.issue, row.tensor) = (100_000, 0, 40.0, 30.0, 0.0);
     assert_eq!(Class::of(&row), Class::Latency);
     row.dram = 60.0;
@@ -65,13 +65,13 @@ fn a_launch_is_of_the_class_of_what_it_uses_most() {
     assert_eq!(Class::of(&row), Class::Compute);
     row.llc_sectors = 100_000 * 100;
     assert_eq!(Class::of(&row), Class::Llc);
-    row.active = LONG - 1;
+    row.active = LONG_LAUNCH_CYCLES - 1;
     assert_eq!(Class::of(&row), Class::Short);
     assert_ne!(Class::of_long(&row), Class::Short, "a longer launch of the same kernel is none");
 }
 
 #[test]
-fn kernels_of_triton_have_classes_of_what_they_compute_and_execute_the_measured_instructions() {
+fn triton_kernels_are_classified_by_computation_and_execute_the_measured_instructions() {
     let rows = rows();
     let class = |name: &str| Class::of(rows.cold.iter().find(|row| row.program == name).unwrap());
     let names = ["triton/matmul-512-w8s3", "triton/flash-4x512x64-causal", "triton/softmax-4096x4096", "triton/add-65536"];
@@ -82,7 +82,7 @@ fn kernels_of_triton_have_classes_of_what_they_compute_and_execute_the_measured_
 }
 
 #[test]
-fn the_errors_of_some_suites_are_no_larger_than_the_stored_ones() {
+fn errors_of_some_suites_do_not_exceed_the_stored_ones() {
     const HEADLINE: &str = "cold: mean absolute error of launches of 10000 cycles and more, %";
     let stored = include_str!("../../results/silicon/suites.csv");
     for line in stored.lines().skip(1) {

@@ -1,4 +1,4 @@
-//! Our cycles and counters of the launches of a program.
+//! Our cycles and counters for the launches of a program.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,58 +19,58 @@ use warpshard_run::Catalogue;
 use warpshard_stats::{Counted, Outcome};
 use warpshard_workload::{Command, KernelInfo, OpClass, Workload};
 
-/// The architecture of the measured code: sm_90.
+/// Architecture of the measured code: sm_90.
 const ARCH: u32 = 90;
-/// The step of the clocks of NVIDIA's GPUs, in hertz.
-const STEP: f64 = 15e6;
+/// Step of the core clock of NVIDIA's GPUs, in hertz.
+const CLOCK_STEP_HZ: f64 = 15e6;
 /// The launches of a program to run.
 pub(super) struct Timing<'a> {
     pub(super) program: String,
     pub(super) set: String,
     pub(super) parameters: Vec<(String, String)>,
-    /// The launches to run alone, in ascending order, each with the SMs' clock in hertz.
+    /// Launches to run alone, in ascending order, each with the clock of the SMs in hertz.
     pub(super) alone: Vec<(u64, f64)>,
-    /// The last launch of the run of all in sequence, and the clock; none where no such run is wanted.
+    /// Last launch of the sequence, and its clock in hertz; `None` if no sequence is needed.
     pub(super) until: Option<(u64, f64)>,
     pub(super) catalogue: &'static Catalogue,
     pub(super) machine: &'a str,
     pub(super) overrides: &'a [(String, String)],
 }
 
-/// What a program gave.
+/// Results of a program.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Taken {
-    /// The launches that ran alone, in the order in which they were asked for.
+pub(super) struct ProgramResults {
+    /// Launches that ran alone, in the order of the request.
     pub(super) alone: Vec<Launch>,
-    /// Why a run refuses the program, where it does; then there is nothing else.
+    /// Reason why the simulator refuses the program; the other fields are then empty.
     #[serde(default)]
     pub(super) refused: Option<String>,
-    /// The active cycles of the launches of the run of all, from the first.
+    /// Kernel name and active cycles of each launch of the sequence, from the first.
     pub(super) sequence: Vec<(String, u64)>,
 }
 
-/// What a launch gave.
+/// Results of a launch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Launch {
     pub(super) kernel: String,
-    /// Core cycles from the start of the first CTA to the end of the last.
+    /// Core cycles from the start of the first CTA to the end of the last CTA.
     pub(super) active: u64,
     /// Warp instructions.
     pub(super) instructions: u64,
-    /// Requests of SMs to the LLC, a sector each.
+    /// Requests from SMs to the LLC, of one sector each.
     pub(super) llc_sectors: u64,
     /// Bytes that DRAM read and wrote.
     pub(super) dram_bytes: u64,
-    /// Share of the cycles with a CTA in which an SM's matrix units multiplied, in percent.
+    /// Utilisation of the SMs' matrix units, in percent of the cycles with a CTA.
     #[serde(default)]
     pub(super) tensor: f64,
-    /// Resident warps of an SM with any.
+    /// Mean resident warps of an active SM.
     pub(super) warps: f64,
-    /// Bytes of shared memory that an SM is given.
+    /// Bytes of an SM's memory that are configured as shared memory.
     pub(super) shared_bytes: u64,
     /// Scheduler cycles by reason.
     pub(super) schedulers: Vec<(String, u64)>,
-    /// Warp cycles by the counter of their state, where the SMs count them.
+    /// Warp cycles by state counter, if the SMs count them.
     pub(super) states: Vec<(String, u64)>,
 }
 
@@ -79,15 +79,15 @@ impl Timing<'_> {
         Path::new("programs").join(format!("{}.toml", self.program))
     }
 
-    /// The machine at a clock of its SMs, in the GPU's steps.
+    /// Loads the machine with this core clock, rounded to the GPU's steps.
     fn machine(&self, clock: f64) -> Result<Loaded, TaskError> {
-        let megahertz = (clock / STEP).round() * STEP / 1e6;
-        // The network and the LLC have clocks of their own.
+        let megahertz = (clock / CLOCK_STEP_HZ).round() * CLOCK_STEP_HZ / 1e6;
+        // The network and the LLC have separate clocks.
         let clock = Override::new("clocks.core", format!("{megahertz} MHz"));
         let others = self.overrides.iter().map(|(key, value)| Override::new(key, value));
         let overrides: Vec<Override> = std::iter::once(clock).chain(others).collect();
         let mut loaded = self.catalogue.machine(self.machine, &overrides).map_err(TaskError::from)?;
-        // The states of its warps are compared with Nsight's.
+        // The study compares the warp states with Nsight's.
         loaded.machine.gpu.sm.warp_states |= loaded.machine.gpu.sm.style == CoreStyle::ControlWords;
         Ok(loaded)
     }
@@ -100,29 +100,29 @@ impl fmt::Display for Timing<'_> {
 }
 
 impl Task for Timing<'_> {
-    type Result = Taken;
+    type Result = ProgramResults;
 
     fn key(&self) -> Result<String, TaskError> {
         let Self { program, parameters, alone, until, .. } = self;
-        let machine = self.machine(alone.first().or(until.as_ref()).map_or(STEP, |(_, clock)| *clock))?.provenance.to_toml();
+        let machine = self.machine(alone.first().or(until.as_ref()).map_or(CLOCK_STEP_HZ, |(_, clock)| *clock))?.provenance.to_toml();
         let code = crc32fast::hash(programs::content(&self.file())?.as_bytes());
         Ok(format!("silicon {program} {parameters:?} {alone:?} {until:?} {machine} {code:08x}"))
     }
 
-    fn run(&self) -> Result<Taken, TaskError> {
+    fn run(&self) -> Result<ProgramResults, TaskError> {
         let program = Program::load(&self.file(), Some(ARCH), &self.parameters)?;
         let whole = match program.workload() {
             Ok(whole) => whole,
-            // The whole text: file, kernel and reason.
-            Err(refused) => return Ok(Taken { refused: Some(refused.to_string()), ..Taken::default() }),
+            // The text names the file, the kernel and the reason.
+            Err(refused) => return Ok(ProgramResults { refused: Some(refused.to_string()), ..ProgramResults::default() }),
         };
-        let mut taken = Taken::default();
+        let mut taken = ProgramResults::default();
         let mut executed = 0;
         for &(launch, clock) in &self.alone {
             if launch as usize >= whole.kernels.len() {
                 return Err(format!("launch {launch} was measured, but {} has {}", self.file().display(), whole.kernels.len()).into());
             }
-            // Launches that are not asked for are executed only.
+            // Launches that are not requested are executed without timing.
             for skipped in &whole.kernels[executed..launch as usize] {
                 (0..skipped.info.ctas()).for_each(|cta| drop(skipped.source.cta(CtaIndex(cta))));
             }

@@ -22,7 +22,7 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
             &["gpu.sm.l1.line_requests", "gpu.sm.l1.cache.sectored", "mem.llc.sectored"],
             || "`gpu.sm.l1.line_requests` is true with caches of whole lines, expected false".to_owned(),
             || {
-                "the sectors of a request come one by one only if both caches have sectors; set `sectored = true` for the L1 and the LLC"
+                "the sectors of a request return one by one only if both caches have sectors; set `sectored = true` for the L1 and the LLC"
                     .to_owned()
             },
         );
@@ -30,7 +30,7 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
             cache.write_miss != WriteMiss::WriteAllocate,
             &["gpu.sm.l1.cache.write_miss"],
             || "`gpu.sm.l1.cache.write_miss` is \"write-allocate\", expected another choice".to_owned(),
-            || "a line read for a write that was sent on is modelled in the LLC only; \"fetch-on-write\" is the nearest".to_owned(),
+            || "only the LLC models a write that is sent on and also reads its line; \"fetch-on-write\" is the nearest policy".to_owned(),
         );
         let (ratio, most) = (machine.gpu.sm.l1.write_ratio, 100 / cache.sets.max(1));
         checker.require(
@@ -72,14 +72,14 @@ fn geometry(table: &str, cache: &Cache, checker: &mut Checker<'_>) {
         cache.write_miss == WriteMiss::NoAllocate || cache.allocate == Allocate::OnMiss,
         &[&write_miss, &allocate],
         || format!("`{write_miss}` allocates lines for writes with `{allocate}` = \"on-fill\", expected \"on-miss\""),
-        || "a write needs its line at once".to_owned(),
+        || "a write needs its line immediately".to_owned(),
     );
     let (queue, least) = (format!("{table}.miss_queue"), if cache.write_miss == WriteMiss::WriteAllocate { 3 } else { 2 });
     checker.require(
         cache.miss_queue >= least,
         &[&queue, &write_miss],
         || format!("`{queue}` is {}, expected at least {least}", cache.miss_queue),
-        || format!("a miss may send {least} requests at once, a line written back among them"),
+        || format!("a miss may send {least} requests at the same time, including a writeback"),
     );
     let port = format!("{table}.port_bytes");
     checker.power_of_two(&port, cache.port_bytes.into(), "a sector takes a whole number of transfers, or one transfer moves whole sectors");
@@ -88,11 +88,11 @@ fn geometry(table: &str, cache: &Cache, checker: &mut Checker<'_>) {
         cache.port_bytes <= line,
         &[&port],
         || format!("`{port}` is {}, expected at most {line} B", Bytes(cache.port_bytes.into())),
-        || format!("{at_most} never moves more than {line} B at once; a sector is {SECTOR_BYTES} B"),
+        || format!("{at_most} moves at most {line} B at a time; a sector is {SECTOR_BYTES} B"),
     );
 }
 
-/// The LLC's lines, which may be wider than those of the caches above.
+/// Checks the line size of the LLC, which may exceed the line size of the L1.
 fn line(mem: &Mem, checker: &mut Checker<'_>) {
     let key = "mem.llc.line_bytes";
     let &Value::Number(bytes) = checker.value(key) else { return };
@@ -113,11 +113,11 @@ fn line(mem: &Mem, checker: &mut Checker<'_>) {
         bytes <= 1 << mem.map.interleave_bit,
         &[key, "mem.map.interleave"],
         || format!("{}, expected at most `mem.map.interleave`", is()),
-        || "a line lies in one partition".to_owned(),
+        || "a line belongs to one partition".to_owned(),
     );
 }
 
-/// The split of a unified memory must leave a whole number of ways at every choice.
+/// Checks that every split of a unified memory leaves a whole number of ways to the L1.
 fn unified(sm: &Sm, checker: &mut Checker<'_>) {
     let (Some(unified), Some(cache)) = (&sm.l1.unified, &sm.l1.cache) else {
         return;
@@ -129,7 +129,7 @@ fn unified(sm: &Sm, checker: &mut Checker<'_>) {
         unified.shared_options.is_sorted_by(|a, b| a < b) && !unified.shared_options.is_empty(),
         &[options],
         || format!("`{options}` is [{list}], expected at least one size, in ascending order"),
-        || "a kernel gets the first that is enough for it".to_owned(),
+        || "a kernel gets the first size that suffices".to_owned(),
     );
     let Some(&largest) = unified.shared_options.iter().max() else {
         return;
@@ -144,7 +144,7 @@ fn unified(sm: &Sm, checker: &mut Checker<'_>) {
                 Bytes(sm.shared_bytes.into())
             )
         },
-        || "else no choice fits CTAs that fill the shared memory".to_owned(),
+        || "otherwise no size holds CTAs that fill the shared memory".to_owned(),
     );
     checker.require(
         largest < unified.total_bytes,
@@ -153,7 +153,7 @@ fn unified(sm: &Sm, checker: &mut Checker<'_>) {
             let total = Bytes(unified.total_bytes.into());
             format!("`gpu.sm.l1.unified.total_bytes` is {total}, expected more than the largest shared memory, {}", Bytes(largest.into()))
         },
-        || "what shared memory leaves is the L1".to_owned(),
+        || "the rest of the unified memory is the L1".to_owned(),
     );
     let way = u64::from(cache.sets) * LINE_BYTES;
     for size in unified.shared_options.iter().chain([&unified.total_bytes]) {

@@ -1,10 +1,10 @@
-//! What every check reports to.
+//! The collector of problems and warnings of all checks.
 
 use super::super::error::Problem;
 use super::super::resolve::{Origin, Setting};
 use super::super::value::Value;
 
-/// Collects problems, each with the place of the key that the user most likely has to change.
+/// A collector of problems. Each problem has the source location of the key that the user most likely has to change.
 pub(super) struct Checker<'a> {
     pub(super) settings: &'a [Setting],
     pub(super) problems: &'a mut Vec<Problem>,
@@ -12,7 +12,7 @@ pub(super) struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Reports `message` unless `holds`; `keys` are those that the rule is about.
+    /// Reports the error `message` unless `holds` is true; `keys` are the keys of the violated rule.
     pub(super) fn require(&mut self, holds: bool, keys: &[&str], message: impl FnOnce() -> String, help: impl FnOnce() -> String) {
         if !holds {
             let problem = self.problem(keys, message(), help());
@@ -20,7 +20,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Warns of `message` unless `holds`.
+    /// Reports the warning `message` unless `holds` is true.
     pub(super) fn advise(&mut self, holds: bool, keys: &[&str], message: impl FnOnce() -> String, help: impl FnOnce() -> String) {
         if !holds {
             let warning = self.problem(keys, message(), help());
@@ -38,19 +38,20 @@ impl Checker<'_> {
         );
     }
 
-    /// A problem of several keys. It is shown at the key of the highest layer, which the user wrote last; notes list the other keys.
+    /// Returns a problem of several keys. The problem is shown at the key of the highest layer, which the user wrote last; notes list the
+    /// other keys.
     fn problem(&self, keys: &[&str], message: String, help: String) -> Problem {
         let mut settings: Vec<&Setting> = keys.iter().map(|key| self.setting(key)).collect();
         settings.sort_by_key(|setting| std::cmp::Reverse(setting.layer));
         let mut problem = match &settings[0].origin {
-            Origin::Given(place) => Problem::at(place, message),
-            Origin::Default => Problem::nowhere(message),
+            Origin::Given(location) => Problem::at(location, message),
+            Origin::Default => Problem::without_location(message),
         };
         problem = problem.help(help);
         for setting in &settings[1..] {
             let key = setting.key;
             let origin = match &setting.origin {
-                Origin::Given(place) => format!("comes from {place}"),
+                Origin::Given(location) => format!("comes from {location}"),
                 Origin::Default => "is the default".to_owned(),
             };
             problem.notes.push(format!("`{}` = {} {origin}", key.path, key.kind.write(&setting.value)));

@@ -19,13 +19,13 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
         spec.window >= spec.width,
         &["cpu.window", "cpu.width"],
         || format!("`cpu.window` is {}, expected at least `cpu.width`, {}", spec.window, spec.width),
-        || "a cycle's instructions must find room".to_owned(),
+        || "the window must hold the instructions of one cycle".to_owned(),
     );
     checker.require(
         spec.memory_per_cycle <= spec.width,
         &["cpu.memory_per_cycle", "cpu.width"],
         || format!("`cpu.memory_per_cycle` is {}, expected at most `cpu.width`, {}", spec.memory_per_cycle, spec.width),
-        || "an instruction that accesses memory is one of the cycle's instructions".to_owned(),
+        || "memory instructions are among the instructions of a cycle".to_owned(),
     );
     let lines: &[u32] = if spec.caches.is_some() { &[128] } else { &[32, 64, 128] };
     checker.require(

@@ -35,7 +35,7 @@ fn timing(dram: &Dram, checker: &mut Checker<'_>) {
         || format!("`mem.dram.burst` is {} beats, expected a multiple of `mem.dram.beats_per_clock`, {}", dram.burst, dram.beats_per_clock),
         || "a burst takes a whole number of command clocks".to_owned(),
     );
-    // Published timings round each of the three to cycles, so that one may be missing.
+    // Data sheets round tRC, tRAS and tRP to cycles separately, so tRC may be one cycle less than tRAS + tRP.
     checker.require(
         t.tRC.saturating_add(1) >= row_cycle,
         &["mem.dram.timing.tRC", "mem.dram.timing.tRAS", "mem.dram.timing.tRP"],
@@ -52,19 +52,19 @@ fn timing(dram: &Dram, checker: &mut Checker<'_>) {
         dram.bank_groups == 1 || t.tCCDL >= t.tCCD,
         &["mem.dram.timing.tCCDL", "mem.dram.timing.tCCD"],
         || format!("`mem.dram.timing.tCCDL` is {}, expected at least tCCD = {}", t.tCCDL, t.tCCD),
-        || "columns of one bank group follow each other no faster than those of two".to_owned(),
+        || "column commands to one bank group cannot follow each other faster than column commands to two bank groups".to_owned(),
     );
 }
 
-/// Limits of row hits and ages belong to the orders that know no more than these.
+/// Checks that limits of row hits and ages are set only for schedulers that do not see the whole queue.
 fn limits(dram: &Dram, control: &DramControl, checker: &mut Checker<'_>) {
     let sees_queue = matches!(dram.scheduler, DramScheduler::ParBs | DramScheduler::Own);
     for (key, value) in [("mem.dram.row_hit_cap", control.row_hit_cap), ("mem.dram.age_cap", control.age_cap)] {
         checker.require(
             !sees_queue || value == 0,
             &[key, "mem.dram.scheduler"],
-            || format!("`{key}` is {value} with an order that sees the queue, expected 0"),
-            || "such an order sets its own limits; \"fr-fcfs\" and \"fcfs\" take this one".to_owned(),
+            || format!("`{key}` is {value} with a scheduler that sees the whole queue, expected 0"),
+            || "such a scheduler sets its own limits; \"fr-fcfs\" and \"fcfs\" use this limit".to_owned(),
         );
     }
 }
@@ -79,24 +79,24 @@ fn queues(control: &DramControl, checker: &mut Checker<'_>) {
     checker.require(
         control.drain_high < 100,
         &["mem.dram.drain_high"],
-        || "`mem.dram.drain_high` is 100 %, expected less: the queue never holds more than it can".to_owned(),
-        || "writes would wait for as long as reads come; \"80 %\" is Ramulator's".to_owned(),
+        || "`mem.dram.drain_high` is 100 %, expected less: the fill level never exceeds 100 %".to_owned(),
+        || "writes would wait as long as reads arrive; Ramulator uses \"80 %\"".to_owned(),
     );
 }
 
-/// Whether the device exists at the machine's clock.
+/// Checks that the device supports the machine's DRAM clock.
 fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'_>) -> bool {
     let (mem, clock) = (&machine.mem, machine.clocks.dram);
     checker.require(
         control.refresh_banks == DramRefresh::All || control.standard.is_some_and(|standard| standard.timing.tRFCpb > 0),
         &["mem.dram.refresh_banks", "mem.dram.standard"],
-        || "`mem.dram.refresh_banks` is \"single\", but the device has no refresh of one bank".to_owned(),
+        || "`mem.dram.refresh_banks` is \"single\", but the device has no single-bank refresh".to_owned(),
         || "mem.dram.refresh_banks = \"all\", or mem.dram.standard = \"hbm3-5600\", whose table has tRFCpb".to_owned(),
     );
     checker.require(
         control.refresh_when == RefreshWhen::Due || control.refresh_banks == DramRefresh::All,
         &["mem.dram.refresh_when", "mem.dram.refresh_banks"],
-        || "`mem.dram.refresh_when` postpones refreshes of all banks, and `mem.dram.refresh_banks` is \"single\"".to_owned(),
+        || "`mem.dram.refresh_when` postpones refreshes of all banks, but `mem.dram.refresh_banks` is \"single\"".to_owned(),
         || "mem.dram.refresh_when = \"due\", or mem.dram.refresh_banks = \"all\"".to_owned(),
     );
     if let Some(standard) = control.standard {
@@ -107,7 +107,7 @@ fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'
             || format!("`mem.dram.standard` is \"{}\" with a command clock of {clock}, expected at most {}", standard.name, standard.grade()),
             || {
                 format!(
-                    "clocks.dram = \"{}\" runs the device at its speed grade; where the machine counts another clock (data rather than commands), that is the one to set",
+                    "clocks.dram = \"{}\" runs the device at its speed grade; if the machine's clock counts data instead of commands, set the command clock",
                     standard.grade()
                 )
             },
@@ -119,7 +119,7 @@ fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'
     checker.require(
         !control.refresh || refreshes,
         &["mem.dram.refresh", "mem.dram.timing.tREFI", "mem.dram.timing.tRFC"],
-        || "`mem.dram.refresh` is true, but the machine's own timing table says neither how often banks are refreshed nor how long it takes".to_owned(),
+        || "`mem.dram.refresh` is true, but the machine's own timing table has neither a refresh interval nor a refresh duration".to_owned(),
         || {
             "give mem.dram.timing.tREFI and mem.dram.timing.tRFC in cycles, or mem.dram.refresh = false, or name a device with mem.dram.standard"
                 .to_owned()
@@ -129,7 +129,7 @@ fn device_fits(machine: &Machine, control: &DramControl, checker: &mut Checker<'
     checker.require(
         problem.is_none(),
         &["mem.dram.standard"],
-        || format!("the machine's own widths and timing make no device: {}", problem.as_deref().unwrap_or_default()),
+        || format!("the machine's own widths and timing do not describe a valid device: {}", problem.as_deref().unwrap_or_default()),
         || "correct the value under [mem.dram] or [mem.dram.timing] that it names (tCWL is tWL, tRTP is tRTPL, tWTR is tCDLR), or name a device with mem.dram.standard".to_owned(),
     );
     problem.is_none()

@@ -1,4 +1,4 @@
-//! Checks of a kind of GPU against the other kinds of its system.
+//! Checks of one kind of GPU against the other kinds of its system.
 
 use warpshard_base::{Frequency, TimeBase};
 
@@ -6,7 +6,7 @@ use super::super::machine::Machine;
 use super::super::resolve::Setting;
 use super::checker::Checker;
 
-/// Keys of what a packet between GPUs carries, which hubs pass on as it is.
+/// Keys that determine the format of packets between GPUs. Hubs forward packets without conversion.
 const PACKETS: [&str; 3] = ["gpu.sm.lsu.sector_requests", "mem.llc.sectored", "mem.llc.line_bytes"];
 
 pub(super) fn check(name: &str, (machine, settings): (&Machine, &[Setting]), kind: &Machine, checker: &mut Checker<'_>) {
@@ -19,22 +19,22 @@ pub(super) fn check(name: &str, (machine, settings): (&Machine, &[Setting]), kin
         checker.require(
             own == others,
             &[key],
-            || format!("`{key}` of kind `{name}` is {own}, and {others} on GPU 0"),
-            || "packets between GPUs are of one form; give all GPUs the same".to_owned(),
+            || format!("`{key}` of kind `{name}` is {own}, but {others} on GPU 0"),
+            || "packets between GPUs have one format; use the same value for all GPUs".to_owned(),
         );
     }
     let bursts = [kind, machine].map(|machine| machine.mem.dram.burst().0);
     checker.require(
         bursts[0] == bursts[1],
         &["mem.map.partitions"],
-        || format!("a DRAM burst of kind `{name}` has {} bytes, and {} on GPU 0", bursts[0], bursts[1]),
+        || format!("a DRAM burst of kind `{name}` has {} bytes, but {} on GPU 0", bursts[0], bursts[1]),
         || "results count bursts over all GPUs; choose devices with equal bursts".to_owned(),
     );
     clocks(name, machine, kind, checker);
     energy(name, machine, kind, checker);
 }
 
-/// The clocks of all GPUs have one base tick.
+/// Checks that the clocks of all GPUs have a common base tick.
 fn clocks(name: &str, machine: &Machine, kind: &Machine, checker: &mut Checker<'_>) {
     let of = |machine: &Machine| [machine.clocks.core, machine.clocks.noc, machine.clocks.llc, machine.clocks.dram];
     let all: Vec<Frequency> = machine.each_kind().chain([kind]).flat_map(of).collect();
@@ -52,13 +52,13 @@ fn clocks(name: &str, machine: &Machine, kind: &Machine, checker: &mut Checker<'
     );
 }
 
-/// The set of event energies is one, and so are the sizes and the clock that it is applied with.
+/// Checks that all GPUs have the same core clock and flit size: energy is computed from one set of event energies.
 fn energy(name: &str, machine: &Machine, kind: &Machine, checker: &mut Checker<'_>) {
     let of = |machine: &Machine| (machine.clocks.core, machine.noc.vc.channel_bytes);
     checker.require(
         machine.energy.set == "none" || of(kind) == of(machine),
         &["energy.set", "clocks.core"],
-        || format!("energy is computed with one core clock and one width of flits, and kind `{name}` has others than GPU 0"),
+        || format!("energy is computed with one core clock and one flit size, but kind `{name}` differs from GPU 0"),
         || "set `energy.set = \"none\"`, which reports no energy".to_owned(),
     );
 }

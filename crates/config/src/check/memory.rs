@@ -11,13 +11,13 @@ pub(super) fn check(mem: &Mem, checker: &mut Checker<'_>) {
     let map = &mem.map;
     checker.power_of_two("mem.map.slices_per_partition", map.slices_per_partition.into(), "the lowest bank bits pick the slice");
     if let &Value::Number(bytes) = checker.value("mem.map.interleave") {
-        checker.power_of_two("mem.map.interleave", bytes, "the partition number is taken out of the address at one bit");
+        checker.power_of_two("mem.map.interleave", bytes, "the partition number is removed from the address at one bit position");
     }
     checker.require(
         map.reserved < map.partitions,
         &["mem.map.cpu_partitions", "mem.map.partitions"],
         || format!("`mem.map.cpu_partitions` is {}, expected fewer than the {} partitions", map.reserved, map.partitions),
-        || "SMs need a partition too; 0 shares all".to_owned(),
+        || "SMs also need a partition; 0 shares all partitions".to_owned(),
     );
     if mem.dram.has_own_device() {
         layout(mem, checker);
@@ -70,7 +70,7 @@ pub(super) fn check(mem: &Mem, checker: &mut Checker<'_>) {
     );
 }
 
-/// The layout against the banks and bursts of the machine's own device.
+/// Checks the address layout against the banks and the burst size of the machine's own DRAM device.
 fn layout(mem: &Mem, checker: &mut Checker<'_>) {
     let (map, dram) = (&mem.map, &mem.dram);
     checker.power_of_two("mem.dram.banks", dram.banks.into(), "address bits pick the bank");

@@ -1,4 +1,4 @@
-//! Checks of how much there is of everything: identifiers of 16 bits, and memory of the host.
+//! Checks of the size of a machine: identifiers have 16 bits, and the memory of the host is limited.
 
 use warpshard_base::LINE_BYTES;
 
@@ -6,22 +6,22 @@ use super::super::machine::{Cache, CoreStyle, GpuKind, Machine, Sm};
 use super::super::routes::Routes;
 use super::checker::Checker;
 
-/// Lines of a cache are numbered with 16 bits.
-const MOST_LINES: u64 = 65_534;
-/// Links and units of a chip are numbered with 16 bits, too.
-const MOST_LINKS: u64 = 65_535;
-/// Instructions between the issue stage and the execution units of an SM.
-const MOST_ISSUED: u32 = 256;
-/// Entries of all tables and queues of a chip. One takes 16 to 64 bytes of the host.
-const MOST_ENTRIES: u64 = 1 << 24;
+/// Maximum number of lines of a cache: lines have 16-bit identifiers.
+const MAX_CACHE_LINES: u64 = 65_534;
+/// Maximum number of links: links have 16-bit identifiers.
+const MAX_LINKS: u64 = 65_535;
+/// Maximum number of instructions between the issue stage and the execution units of an SM.
+const MAX_ISSUED_INSTRUCTIONS: u32 = 256;
+/// Maximum number of entries of all tables and queues of a chip. An entry takes 16 to 64 bytes of host memory.
+const MAX_ENTRIES: u64 = 1 << 24;
 
-/// What a GPU has.
+/// Checks the size of one GPU.
 pub(super) fn of_gpu(machine: &Machine, checker: &mut Checker<'_>) {
     lines(machine, checker);
-    issued(&machine.gpu.sm, checker);
+    issued_instructions(&machine.gpu.sm, checker);
 }
 
-/// What all GPUs have together.
+/// Checks the total size of all GPUs.
 pub(super) fn of_all(machine: &Machine, checker: &mut Checker<'_>) {
     links(machine, checker);
     entries(machine, checker);
@@ -31,9 +31,9 @@ fn lines(machine: &Machine, checker: &mut Checker<'_>) {
     let mut cache = |table: &str, cache: &Cache| {
         let lines = u64::from(cache.sets) * u64::from(cache.ways);
         checker.require(
-            lines <= MOST_LINES,
+            lines <= MAX_CACHE_LINES,
             &[&format!("{table}.ways"), &format!("{table}.sets")],
-            || format!("`{table}` has {} sets of {} ways, {lines} lines, expected at most {MOST_LINES}", cache.sets, cache.ways),
+            || format!("`{table}` has {} sets of {} ways, {lines} lines, expected at most {MAX_CACHE_LINES}", cache.sets, cache.ways),
             || "lines are numbered with 16 bits; divide a larger cache into slices or banks".to_owned(),
         );
     };
@@ -48,16 +48,16 @@ fn lines(machine: &Machine, checker: &mut Checker<'_>) {
     if let (Some(unified), Some(_)) = (&machine.gpu.sm.l1.unified, &machine.gpu.sm.l1.cache) {
         let lines = u64::from(unified.total_bytes) / LINE_BYTES;
         checker.require(
-            lines <= MOST_LINES,
+            lines <= MAX_CACHE_LINES,
             &["gpu.sm.l1.unified.total_bytes"],
-            || format!("`gpu.sm.l1.unified.total_bytes` has {lines} lines, expected at most {MOST_LINES}"),
+            || format!("`gpu.sm.l1.unified.total_bytes` has {lines} lines, expected at most {MAX_CACHE_LINES}"),
             || "lines are numbered with 16 bits".to_owned(),
         );
     }
 }
 
-/// Registers before and after the operand collectors, and the collectors, hold one instruction each.
-fn issued(sm: &Sm, checker: &mut Checker<'_>) {
+/// Checks the number of issued_instructions instructions: each operand collector and each pipeline register before and after it holds one.
+fn issued_instructions(sm: &Sm, checker: &mut Checker<'_>) {
     let units = &sm.units;
     let kinds = [units.sp, units.int, units.sfu, units.dp, units.tensor, units.branch, units.texture, units.uniform];
     let registers: u32 = match sm.style {
@@ -68,10 +68,10 @@ fn issued(sm: &Sm, checker: &mut Checker<'_>) {
     };
     let count = 2 * registers + sm.operands.collectors.max(sm.schedulers);
     checker.require(
-        count <= MOST_ISSUED,
+        count <= MAX_ISSUED_INSTRUCTIONS,
         &["gpu.sm.operands.collectors", "gpu.sm.units.sp", "gpu.sm.style"],
-        || format!("the registers and operand collectors of an SM hold {count} instructions, expected at most {MOST_ISSUED}"),
-        || "twice the execution units of all kinds and once the collectors count; reduce some of them".to_owned(),
+        || format!("the registers and operand collectors of an SM hold {count} instructions, expected at most {MAX_ISSUED_INSTRUCTIONS}"),
+        || "the number is twice the execution units of all kinds plus the collectors; reduce some of them".to_owned(),
     );
 }
 
@@ -79,7 +79,8 @@ fn links(machine: &Machine, checker: &mut Checker<'_>) {
     let [sms, cpus, partitions] =
         [machine.gpu.sms, machine.cpu.as_ref().map_or(0, |cpu| cpu.count), machine.mem.map.partitions].map(u64::from);
     let slices = partitions * u64::from(machine.mem.map.slices_per_partition);
-    // A hub adds ports at both networks and links to and from the grid scheduler; links between nodes have one for packets and one for credits.
+    // A hub adds ports at both networks and links to and from the grid scheduler. A link between nodes counts twice: once for packets, once
+    // for credits.
     let system = machine.system.as_ref();
     let ports = 2 * system.map_or(0, |system| u64::from(system.hub.ports));
     let lanes = system.and_then(|system| Routes::of(system).ok()).map_or(0, |routes| routes.lanes.len() as u64);
@@ -90,24 +91,24 @@ fn links(machine: &Machine, checker: &mut Checker<'_>) {
     };
     let links = machine.each_gpu().map(of_gpu).sum::<u64>() + 2 * lanes;
     checker.require(
-        links <= MOST_LINKS,
+        links <= MAX_LINKS,
         &["gpu.sms", "mem.map.partitions", "mem.map.slices_per_partition"],
         || {
             let each = if gpus > 1 { format!("{gpus} GPUs of ") } else { String::new() };
-            format!("{each}{sms} SMs, {cpus} CPU cores and {slices} LLC slices have {links} links, expected at most {MOST_LINKS}")
+            format!("{each}{sms} SMs, {cpus} CPU cores and {slices} LLC slices have {links} links, expected at most {MAX_LINKS}")
         },
         || "links are numbered with 16 bits; reduce the SMs or the slices".to_owned(),
     );
 }
 
-/// A table or queue: its key, its entries, and how many of it a chip has.
-type Part = (&'static str, u64, u64);
+/// A table or queue: its key, its entries, and the number of instances per chip.
+type Storage = (&'static str, u64, u64);
 
 fn entries(machine: &Machine, checker: &mut Checker<'_>) {
-    let parts: Vec<Part> = parts(machine).into_iter().filter(|(key, ..)| checker.settings.iter().any(|s| s.key.path == *key)).collect();
+    let parts: Vec<Storage> = parts(machine).into_iter().filter(|(key, ..)| checker.settings.iter().any(|s| s.key.path == *key)).collect();
     let kinds = &machine.kinds[..];
     let gpus = u64::from(machine.gpus()) - kinds.iter().map(|kind| kind.gpus.len() as u64).sum::<u64>();
-    let total = |part: &Part| part.1.saturating_mul(part.2).saturating_mul(gpus);
+    let total = |part: &Storage| part.1.saturating_mul(part.2).saturating_mul(gpus);
     let of_kinds = |kinds: &[GpuKind]| -> u64 {
         let of_kind =
             |kind: &GpuKind| self::parts(&kind.machine).iter().map(|part| part.1.saturating_mul(part.2)).fold(0, u64::saturating_add);
@@ -116,26 +117,26 @@ fn entries(machine: &Machine, checker: &mut Checker<'_>) {
     let all = parts.iter().map(total).fold(of_kinds(kinds), u64::saturating_add);
     let Some(largest) = parts.iter().max_by_key(|part| total(part)) else { return };
     checker.require(
-        all <= MOST_ENTRIES,
+        all <= MAX_ENTRIES,
         &[largest.0],
-        || format!("the tables and queues of the chip have {all} entries, expected at most {MOST_ENTRIES}"),
-        || format!("the largest part of them are the {} of `{}`, which the chip has {} times", largest.1, largest.0, largest.2),
+        || format!("the tables and queues of the chip have {all} entries, expected at most {MAX_ENTRIES}"),
+        || format!("the largest part is `{1}` with {0} entries, of which the chip has {2} instances", largest.1, largest.0, largest.2),
     );
 }
 
-fn parts(machine: &Machine) -> Vec<Part> {
+fn parts(machine: &Machine) -> Vec<Storage> {
     let Machine { gpu, mem, noc, .. } = machine;
     let sm = &gpu.sm;
     let sms = u64::from(gpu.sms);
     let cpus = machine.cpu.as_ref().map_or(0, |cpu| u64::from(cpu.count));
     let partitions = u64::from(mem.map.partitions);
     let slices = partitions * u64::from(mem.map.slices_per_partition);
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<Storage> = Vec::new();
     let mut add = |times: u64, list: &[(&'static str, u32)]| {
         parts.extend(list.iter().map(|&(key, entries)| (key, u64::from(entries), times)));
     };
     let lines = |cache: &Cache| cache.sets.saturating_mul(cache.ways);
-    // What an SM has in any case: registers, wheels of events, loads under way.
+    // Storage that every SM has: registers, event wheels, loads in flight.
     add(
         sms,
         &[("gpu.sms", 2048), ("gpu.sm.lsu.response_queue", sm.lsu.response_queue), ("gpu.sm.lsu.ejection_queue", sm.lsu.ejection_queue)],
@@ -169,7 +170,7 @@ fn parts(machine: &Machine) -> Vec<Part> {
     add(slices, &[("noc.output_queue", noc.output_queue)]);
     add(2 * (sms + cpus).max(slices), &[("noc.vc.buffers", noc.vc.vcs.saturating_mul(noc.vc.buffers))]);
     if let Some(mesh) = &noc.mesh {
-        // Two subnets of routers with up to eight ports and room for a power of two of virtual channels.
+        // Two subnets of routers with up to eight ports; the number of virtual channels is rounded up to a power of two.
         let ports = 2 * 8 * u64::from(mesh.columns) * u64::from(mesh.rows);
         add(ports, &[("noc.mesh.buffers", mesh.vcs.next_power_of_two().saturating_mul(mesh.buffers))]);
     }

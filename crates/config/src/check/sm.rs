@@ -58,8 +58,7 @@ pub(super) fn check(sm: &Sm, checker: &mut Checker<'_>) {
     }
 }
 
-/// Victim tags need an L1, and a number of full sets that is a power of two.
-/// A prefetcher needs an L1, and CCWS charges what it loses to a warp.
+/// Checks that a prefetcher has an L1 and is not combined with CCWS, which charges lost locality to the warp that fetched the line.
 fn prefetch(sm: &Sm, checker: &mut Checker<'_>) {
     degree("gpu.sm.l1.prefetch", sm.l1.prefetch, sm.l1.prefetch_degree, checker);
     let none = sm.l1.prefetch == Prefetch::None;
@@ -77,14 +76,14 @@ fn prefetch(sm: &Sm, checker: &mut Checker<'_>) {
     );
 }
 
-/// A prefetcher that says one place ahead of each access has no degree.
+/// Checks that the degree is 1 for prefetchers that fetch one sector per access.
 pub(super) fn degree(key: &str, prefetch: Prefetch, degree: u32, checker: &mut Checker<'_>) {
     let many = matches!(prefetch, Prefetch::None | Prefetch::Ghb | Prefetch::Own);
     checker.require(
         many || degree <= 1,
         &[&format!("{key}_degree"), key],
-        || format!("`{key}_degree` is {degree}, expected 1 with a prefetcher of one sector for each access"),
-        || format!("`{key} = \"ghb\"` fetches several; `{key}_distance` says how far ahead"),
+        || format!("`{key}_degree` is {degree}, expected 1 with a prefetcher of one sector per access"),
+        || format!("`{key} = \"ghb\"` fetches several sectors; `{key}_distance` is the prefetch distance"),
     );
 }
 
@@ -100,11 +99,12 @@ fn victim_tags(sm: &Sm, ccws: &Ccws, checker: &mut Checker<'_>) {
         sm.l1.cache.is_some(),
         &["gpu.sm.ccws.enabled", "gpu.sm.l1.cache.present"],
         || "`gpu.sm.ccws.enabled` is true, expected false on an SM without an L1".to_owned(),
-        || "CCWS watches the lines of the L1: set `gpu.sm.l1.cache.present` to true or leave CCWS out".to_owned(),
+        || "CCWS monitors the lines of the L1: set `gpu.sm.l1.cache.present` to true or disable CCWS".to_owned(),
     );
 }
 
-/// A core with control words issues one instruction per sub-core and cycle, and has no scoreboard for observers of it to watch.
+/// Checks a core with control words: it issues one instruction per sub-core and cycle, and has no scoreboard for CCWS or two-level
+/// schedulers.
 fn control_words(sm: &Sm, checker: &mut Checker<'_>) {
     checker.require(
         sm.issue_width == 1,
@@ -117,11 +117,11 @@ fn control_words(sm: &Sm, checker: &mut Checker<'_>) {
         one_level && sm.ccws.is_none(),
         &["gpu.sm.order", "gpu.sm.ccws.enabled", "gpu.sm.style"],
         || "`gpu.sm.style` is \"control-words\", expected an order of \"gty\", \"gto\", \"lrr\" or \"oldest\", and no CCWS".to_owned(),
-        || "these watch the scoreboard, which this style has only for code without control words; choose style = \"sub-cores\"".to_owned(),
+        || "CCWS and other orders use the scoreboard, which this style has only for code without control words; choose style = \"sub-cores\"".to_owned(),
     );
 }
 
-/// With sub-cores every scheduler has the same share of everything.
+/// Checks that with sub-cores every scheduler has the same share of all resources.
 fn sub_cores(sm: &Sm, checker: &mut Checker<'_>) {
     let units = &sm.units;
     let shares = [

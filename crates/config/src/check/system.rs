@@ -5,8 +5,8 @@ use super::super::routes::Routes;
 use super::super::system::{LinkSet, LinkTopology, System};
 use super::checker::Checker;
 
-/// Links of the longest path: packets name the link of their path in three bits.
-const MOST_HOPS: u32 = 8;
+/// Maximum number of links of a path: a packet stores its position on the path in three bits.
+const MAX_HOPS: u32 = 8;
 
 pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     let Some(system) = &machine.system else { return };
@@ -14,9 +14,9 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
         system.gpus >= 2,
         &["system.gpus"],
         || "`system.gpus` is 1, expected at least 2".to_owned(),
-        || "leave the key out for a single GPU".to_owned(),
+        || "omit the key for a single GPU".to_owned(),
     );
-    checker.power_of_two("system.page_bytes", u64::from(system.page_bytes), "pages are found by shifting addresses");
+    checker.power_of_two("system.page_bytes", u64::from(system.page_bytes), "page numbers are computed by shifting addresses");
     checker.require(
         machine.cpu.is_none(),
         &["system.gpus", "cpu.count"],
@@ -34,7 +34,7 @@ pub(super) fn check(machine: &Machine, checker: &mut Checker<'_>) {
     links(system, checker);
 }
 
-/// What each GPU of a system needs.
+/// Checks the restrictions that hold for each GPU of a system.
 pub(super) fn of_gpu(machine: &Machine, checker: &mut Checker<'_>) {
     let Some(system) = &machine.system else { return };
     checker.require(
@@ -49,7 +49,7 @@ pub(super) fn of_gpu(machine: &Machine, checker: &mut Checker<'_>) {
         machine.noc.crossbar != super::super::machine::Crossbar::Vc || cores.max(slices) <= 128,
         &["system.hub.ports", "noc.crossbar"],
         || format!("a `vc` crossbar has at most 128 ports, and this machine with its hub needs {}", cores.max(slices)),
-        || "take fewer ports, cores or slices, or another crossbar".to_owned(),
+        || "use fewer ports, cores or slices, or another crossbar".to_owned(),
     );
 }
 
@@ -63,7 +63,7 @@ fn sets(system: &System, checker: &mut Checker<'_>) {
             (links.topology == LinkTopology::List) != links.wires.is_empty(),
             &[&list, &topology],
             || format!("`{list}` has {} entries with this `{topology}`", links.wires.len()),
-            || format!("list links with `{topology} = \"list\"` and with no other"),
+            || format!("list links only with `{topology} = \"list\"`"),
         );
     };
     set("peer", &system.peer);
@@ -83,14 +83,14 @@ fn links(system: &System, checker: &mut Checker<'_>) {
             false,
             &[key],
             || error.to_string(),
-            || "the nodes are gpuN, switchN and hostN; every GPU needs a way to every other, and `system.forward = true` lets packets pass through GPUs".to_owned(),
+            || "the nodes are gpuN, switchN and hostN; every GPU needs a path to every other GPU, and `system.forward = true` lets packets pass through GPUs".to_owned(),
         ),
         Ok(routes) => {
-            let most = MOST_HOPS;
+            let most = MAX_HOPS;
             checker.require(
-                routes.longest <= most,
+                routes.max_path_links <= most,
                 &[key],
-                || format!("the longest path between two GPUs has {} links, expected at most {most}", routes.longest),
+                || format!("the longest path between two GPUs has {} links, expected at most {most}", routes.max_path_links),
                 || "packets have a virtual channel for each link of their path; add links or a switch".to_owned(),
             );
         }

@@ -1,19 +1,19 @@
-//! What becomes of each option of Accel-Sim that does not describe a part of our machine.
+//! Tables of the Accel-Sim options that do not describe a part of our machine.
 //!
-//! Options that are translated are known by being read; the rest is here: those without an effect on what is
-//! simulated, each with the reason, and those whose effect we do not model, each with the value that has none.
+//! `Sheet` records the options that are translated. The tables here contain the other known options: options without effect on the
+//! simulation, each with the reason, and options with an unmodelled effect, each with the value that has no effect.
 
-/// Options without effect on a trace-driven simulation here, by prefix of their name, and why.
+/// Prefixes of options without effect on a trace-driven simulation here, each with the reason.
 pub(super) const IGNORED: &[(&str, &str)] = &[
-    ("gpgpu_ptx_", "execution of PTX; a trace is SASS"),
+    ("gpgpu_ptx_", "execution of PTX; a trace contains SASS"),
     ("ptx_opcode_", "timing of PTX instructions; the trace configuration times SASS"),
     ("gpgpu_stack_size_limit", "functional simulation"),
     ("gpgpu_heap_size_limit", "functional simulation"),
     ("gpgpu_runtime_sync_depth_limit", "functional simulation"),
     ("gpgpu_runtime_pending_launch_count_limit", "functional simulation"),
-    ("gpgpu_shmem_sizeDefault", "what a program can query of the device"),
-    ("gpgpu_shmem_per_block", "what a program can query of the device"),
-    ("gpgpu_registers_per_block", "what a program can query of the device"),
+    ("gpgpu_shmem_sizeDefault", "a device property that programs can query"),
+    ("gpgpu_shmem_per_block", "a device property that programs can query"),
+    ("gpgpu_registers_per_block", "a device property that programs can query"),
     ("gpgpu_occupancy_sm_number", "a table for PTX register counts"),
     ("gpgpu_ignore_resources_limitation", "a check of PTX programs"),
     ("gpgpu_simd_model", "the reconvergence stack; a trace contains the masks"),
@@ -28,7 +28,7 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
     ("gpgpu_cache:dl2_texture_only", "texture instructions take a fixed time in traces"),
     ("icnt_flit_size", "the local crossbar moves a packet of any size as one"),
     ("inter_config_file", "used by the BookSim network only"),
-    ("gpgpu_mem_address_mask", "an older address mapping; gpgpu_mem_addr_mapping holds"),
+    ("gpgpu_mem_address_mask", "an older address mapping; gpgpu_mem_addr_mapping is used"),
     ("gpgpu_shmem_limited_broadcast", "the reference reads it only with shmem_warp_parts above 1"),
     ("gpgpu_clock_gated_lanes", "power model"),
     ("gpuwattch_xml_file", "power model"),
@@ -43,24 +43,24 @@ pub(super) const IGNORED: &[(&str, &str)] = &[
     ("trace_opcode_latency_initiation_tensor", "traces time tensor instructions by their specialised unit"),
     ("gpgpu_tensor_core_avail", "tensor instructions of traces run on a specialised unit"),
     ("gpgpu_num_tensor_core_units", "tensor instructions of traces run on a specialised unit"),
-    ("gpgpu_deadlock_detect", "deadlocks are always found and explained"),
+    ("gpgpu_deadlock_detect", "deadlocks are always detected and reported"),
     ("gpgpu_max_cycle", "an option of `warpshard run`: --max-cycles"),
     ("gpgpu_max_insn", "an option of `warpshard run`: --max-instructions"),
     ("gpgpu_max_cta", "a limit of a run, not of the machine"),
     ("save_embedded_ptx", "execution of PTX"),
-    ("dram_write_queue_size", "read only with a write queue of its own"),
+    ("dram_write_queue_size", "used only with a separate write queue"),
     ("liveness_message_freq", "progress is shown by `warpshard run`"),
     ("checkpoint_", "execution of PTX"),
     ("resume_", "execution of PTX"),
 ];
 
-/// An option whose effect we do not model, except for one value.
+/// An option whose effect is modelled for one value only.
 pub(super) struct Unmodelled {
-    /// Its name.
+    /// The name of the option.
     pub(super) name: &'static str,
-    /// The value that is what we do.
+    /// The modelled value.
     pub(super) same: &'static str,
-    /// What another value means, and what happens here instead.
+    /// The effect of other values, and the behaviour here.
     pub(super) instead: &'static str,
 }
 
@@ -68,20 +68,16 @@ const fn unmodelled(name: &'static str, same: &'static str, instead: &'static st
     Unmodelled { name, same, instead }
 }
 
-/// Options whose effect we model for one value only.
+/// Options whose effect is modelled for one value only.
 pub(super) const UNMODELLED: &[Unmodelled] = &[
-    unmodelled("gpgpu_TB_launch_latency", "0", "a latency per CTA is not modelled; CTAs start without"),
-    unmodelled(
-        "gpgpu_shmem_warp_parts",
-        "1",
-        "shared memory accesses of part of a warp at a time are not modelled; warps access as a whole",
-    ),
-    unmodelled("icnt_subnets", "2", "one network for both directions is not modelled; requests and replies have one each"),
+    unmodelled("gpgpu_TB_launch_latency", "0", "a latency per CTA is not modelled; CTAs start without it"),
+    unmodelled("gpgpu_shmem_warp_parts", "1", "shared memory accesses by part of a warp are not modelled; whole warps access it"),
+    unmodelled("icnt_subnets", "2", "one network for both directions is not modelled; requests and replies have separate networks"),
     unmodelled("icnt_verbose", "0", "the network's log is not written"),
-    unmodelled("icnt_grant_cycles", "1", "grants that last several cycles are not modelled; one packet per output and cycle"),
-    unmodelled("dram_bnk_indexing_policy", "0", "bank hashing is not modelled; the bank bits of the address hold"),
-    unmodelled("dram_seperate_write_queue_enable", "0", "a write queue of its own is not modelled; reads and writes share the queue"),
-    unmodelled("dram_elimnate_rw_turnaround", "0", "turn-arounds between reads and writes always take their time"),
+    unmodelled("icnt_grant_cycles", "1", "grants that last several cycles are not modelled; a grant is one packet per output and cycle"),
+    unmodelled("dram_bnk_indexing_policy", "0", "bank hashing is not modelled; the bank bits of the address select the bank"),
+    unmodelled("dram_seperate_write_queue_enable", "0", "a separate write queue is not modelled; reads and writes share the queue"),
+    unmodelled("dram_elimnate_rw_turnaround", "0", "turnarounds between reads and writes are always modelled"),
     unmodelled("gpgpu_simple_dram_model", "0", "the DRAM is always modelled in detail"),
     unmodelled("l2_ideal", "0", "an LLC that always hits is not modelled; the LLC is as configured"),
     unmodelled("gpgpu_local_mem_map", "1", "local memory is always spread over the banks"),

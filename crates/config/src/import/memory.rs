@@ -1,4 +1,4 @@
-//! From options to keys: the network, the LLC and the DRAM.
+//! Translation of options to keys: the network, the LLC and the DRAM.
 
 use super::super::keys;
 use super::super::layout::Layout;
@@ -27,14 +27,14 @@ fn network(sheet: &mut Sheet) {
         }
     }
     if mode != 2 {
-        sheet.report.warn(format!("{comment}: BookSim is not modelled; the local crossbar of -network_mode 2 takes its place"));
+        sheet.report.warn(format!("{comment}: BookSim is not modelled; the local crossbar of -network_mode 2 is used instead"));
     }
     sheet.set("noc.link_latency", 1, "the cycle order of the reference's local crossbar");
     let (algorithm, comment) = sheet.number("icnt_arbiter_algo", 1);
     match algorithm {
         0 => sheet.set_text("noc.arbiter", "round-robin", comment),
         1 => sheet.set_text("noc.arbiter", "islip", comment),
-        _ => sheet.wrong("icnt_arbiter_algo", "0 (round robin) or 1 (iSLIP)"),
+        _ => sheet.report_invalid("icnt_arbiter_algo", "0 (round robin) or 1 (iSLIP)"),
     }
     sheet.copy("mem.rop_latency", "gpgpu_l2_rop_latency", 85);
     sheet.copy("mem.dram_latency", "dram_latency", 30);
@@ -54,8 +54,8 @@ fn map(sheet: &mut Sheet) {
                 sheet.set_text("mem.map.interleave", &format!("{} B", 1u64 << bit), comment.clone());
                 sheet.set_text("mem.map.layout", &layout.text(), comment);
             }
-            (_, Some(Err(error))) => sheet.refuse(MAPPING, error.hint.as_deref().unwrap_or("the layout cannot be read"), EXPECTED),
-            _ => sheet.wrong(MAPPING, EXPECTED),
+            (_, Some(Err(error))) => sheet.report_rejected(MAPPING, error.hint.as_deref().unwrap_or("the layout cannot be read"), EXPECTED),
+            _ => sheet.report_invalid(MAPPING, EXPECTED),
         }
     }
     const INDEXING: &str = "gpgpu_memory_partition_indexing";
@@ -66,10 +66,10 @@ fn map(sheet: &mut Sheet) {
         2 => sheet.set_text("mem.map.hash", "ipoly", comment),
         3 | 4 => {
             let what = if indexing == 3 { "page-aware hashing (PAE)" } else { "a random table" };
-            sheet.report.warn(format!("{comment}: {what} is not modelled; the polynomial hash spreads in its place"));
+            sheet.report.warn(format!("{comment}: {what} is not modelled; the polynomial hash is used instead"));
             sheet.set_text("mem.map.hash", "ipoly", comment);
         }
-        _ => sheet.refuse(
+        _ => sheet.report_rejected(
             INDEXING,
             "custom indexing is not modelled",
             "0 (consecutive), 1 (xor), 2 (polynomial), 3 or 4 (both replaced by 2)",
@@ -80,8 +80,8 @@ fn map(sheet: &mut Sheet) {
 fn queues(sheet: &mut Sheet) {
     let (sizes, comment) = sheet.numbers("gpgpu_dram_partition_queues", ':', 4, "8:8:8:8");
     let keys = ["mem.queues.in_queue", "mem.queues.to_dram", "mem.queues.from_dram", "mem.queues.out_queue"];
-    for ((key, size), place) in keys.into_iter().zip(sizes).zip(["first", "second", "third", "fourth"]) {
-        sheet.set(key, size, format!("{comment}, {place}"));
+    for ((key, size), ordinal) in keys.into_iter().zip(sizes).zip(["first", "second", "third", "fourth"]) {
+        sheet.set(key, size, format!("{comment}, {ordinal}"));
     }
 }
 
@@ -95,19 +95,19 @@ pub(super) fn cache(sheet: &mut Sheet, option: &str, text: &str, comment: &str, 
         }
         Ok(cache) => {
             let expected = "lines of 128 bytes, or of 256 in an L2 without sectors";
-            return sheet.refuse(option, &format!("lines of {} bytes are not modelled", cache.line), expected);
+            return sheet.report_rejected(option, &format!("lines of {} bytes are not modelled", cache.line), expected);
         }
-        Err(why) => return sheet.refuse(option, &why, CACHE_EXPECTED),
+        Err(why) => return sheet.report_rejected(option, &why, CACHE_EXPECTED),
     };
     if cache.write == "read-only" {
-        return sheet.refuse(option, "a cache for data cannot be read-only", CACHE_EXPECTED);
+        return sheet.report_rejected(option, "a cache for data cannot be read-only", CACHE_EXPECTED);
     }
     let mut write_miss = cache.write_miss;
     if write_miss == "write-allocate" && table != "mem.llc" {
         write_miss = "fetch-on-write";
-        sheet
-            .report
-            .warn(format!("-{option} {text}: W sends the write on and reads the line; fetch-on-write reads, then writes at eviction"));
+        sheet.report.warn(format!(
+            "-{option} {text}: W sends the write on and reads the line; fetch-on-write reads the line and writes it back at eviction"
+        ));
     }
     let key = |part: &str| keys::find(&format!("{table}.{part}")).map_or("", |key| key.path);
     sheet.set(key("sets"), cache.sets, comment);
@@ -139,13 +139,13 @@ fn dram(sheet: &mut Sheet) {
     match scheduler {
         0 => sheet.set_text("mem.dram.scheduler", "fcfs", comment),
         1 => sheet.set_text("mem.dram.scheduler", "fr-fcfs", comment),
-        _ => sheet.wrong("gpgpu_dram_scheduler", "0 (first come, first served) or 1 (row hits first)"),
+        _ => sheet.report_invalid("gpgpu_dram_scheduler", "0 (first come, first served) or 1 (row hits first)"),
     }
     for (key, option) in
         [("mem.dram.queue", "gpgpu_frfcfs_dram_sched_queue_size"), ("mem.dram.return_queue", "gpgpu_dram_return_queue_size")]
     {
         let (size, comment) = sheet.number(option, 0);
-        let unlimited = if size == 0 { ": 0 is unlimited, the most there is" } else { "" };
+        let unlimited = if size == 0 { ": 0 is unlimited, here the maximum" } else { "" };
         sheet.set(key, if size == 0 { 65535 } else { size }, format!("{comment}{unlimited}"));
     }
 }
@@ -157,7 +157,7 @@ fn dram_times(sheet: &mut Sheet) {
     let Some(given) = sheet.required(TIMING, "nbk=16:CCD=1:..") else { return };
     let pairs = match dram_timing(&given.value) {
         Ok(pairs) => pairs,
-        Err(why) => return sheet.refuse(TIMING, &why, EXPECTED),
+        Err(why) => return sheet.report_rejected(TIMING, &why, EXPECTED),
     };
     let keys = [
         ("mem.dram.banks", "nbk"),
@@ -176,9 +176,9 @@ fn dram_times(sheet: &mut Sheet) {
         ("mem.dram.timing.tRTPL", "RTPL"),
     ];
     let of = |wanted: &str| pairs.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
-    // The reference keeps the three apart, so that a bank waits for the longest.
+    // The reference checks tRC, tRAS and tRP separately, so that a bank waits for the longest.
     let row_cycle = match (of("RC"), of("RAS"), of("RP")) {
-        // Published timings round each of the three to cycles, so that one may be missing.
+        // Data sheets round tRC, tRAS and tRP to cycles separately, so tRC may be one cycle less than tRAS + tRP.
         (Some(cycle), Some(open), Some(closes)) if cycle.saturating_add(1) < open.saturating_add(closes) => {
             Some((cycle, open.saturating_add(closes)))
         }
@@ -187,12 +187,12 @@ fn dram_times(sheet: &mut Sheet) {
     for (key, name) in keys {
         if let Some((given, whole)) = row_cycle.filter(|_| name == "RC") {
             sheet.set(key, whole, format!("-{TIMING} RC={given}, below RAS + RP"));
-            sheet.report.warn(format!("-{TIMING}: RC={given} is below RAS + RP = {whole}, which holds"));
+            sheet.report.warn(format!("-{TIMING}: RC={given} is below RAS + RP = {whole}, which is used"));
             continue;
         }
         match pairs.iter().find(|(given, _)| given == name) {
             Some((_, value)) => sheet.set(key, value, format!("-{TIMING} {name}={value}")),
-            None => sheet.refuse(TIMING, &format!("{name} is missing"), EXPECTED),
+            None => sheet.report_rejected(TIMING, &format!("{name} is missing"), EXPECTED),
         }
     }
     for (name, value) in pairs.iter().filter(|(given, _)| !keys.iter().any(|(_, known)| known == given)) {

@@ -1,8 +1,10 @@
-//! Machines from Accel-Sim's configurations.
+//! Import of machines from Accel-Sim's configurations.
 //!
-//! Input: the texts of a `gpgpusim.config` and a `trace.config`. Output: a checked machine file, each value with its option in a comment, and a report on what became of every option. Each option is translated, ignored for a stated reason,
-//! translated with a warning, or reported as unknown; a policy that has no counterpart here is an error.
-//! Order: `read` (options with places), `translate` (keys), `sheet` (text and report).
+//! Input: the texts of a `gpgpusim.config` and a `trace.config`. Output: a checked machine file, in which a comment names the option of
+//! each value, and a report on all options. Each option is translated, ignored for a stated reason, translated with a warning, or reported
+//! as unknown; a policy that has no counterpart here is an error.
+//!
+//! Order: `read` (options with source locations), `translate` (keys), `sheet` (text and report).
 
 mod known;
 mod memory;
@@ -17,7 +19,7 @@ use std::sync::Arc;
 
 pub use report::Report;
 
-use super::error::{ConfigErrors, Place, Problem, Source};
+use super::error::{ConfigErrors, Problem, Source, SourceSpan};
 use super::machine::Machine;
 
 /// An imported machine.
@@ -25,18 +27,18 @@ use super::machine::Machine;
 pub struct Imported {
     /// The machine file.
     pub toml: String,
-    /// What became of the options.
+    /// The treatment of each option.
     pub report: Report,
 }
 
-/// Units of `trace.config` and the instructions of PTX whose times stand for theirs.
+/// Units of `trace.config`, and the PTX instructions whose times are used for each unit.
 const UNITS: [(&str, &str); 4] = [("int", "int"), ("sp", "fp"), ("dp", "dp"), ("sfu", "sfu")];
 
-/// Translates a pair of configuration files into a machine called `name`. Without the second one units have the latencies of
-/// `-ptx_opcode_latency_*`, which the report says.
+/// Translates a pair of configuration files into a machine called `name`. Without a `trace.config`, units have the latencies of
+/// `-ptx_opcode_latency_*`, and the report contains a warning.
 ///
 /// # Errors
-/// Options with values that cannot be read or have no counterpart, with file and line; a machine that contradicts itself.
+/// Options with values that cannot be read or have no counterpart, with file and line; a machine with inconsistent values.
 pub fn import(gpgpusim: &Arc<Source>, trace: Option<&Arc<Source>>, name: &str) -> Result<Imported, ConfigErrors> {
     let mut problems = Vec::new();
     let mut given = read::read(gpgpusim, &mut problems);
@@ -47,7 +49,7 @@ pub fn import(gpgpusim: &Arc<Source>, trace: Option<&Arc<Source>>, name: &str) -
             given.extend(times);
         }
     }
-    let mut sheet = sheet::Sheet::new(given, Place::whole(gpgpusim), problems);
+    let mut sheet = sheet::Sheet::new(given, SourceSpan::whole(gpgpusim), problems);
     translate::translate(&mut sheet);
     if trace.is_none() {
         sheet.report.warn(
@@ -66,7 +68,7 @@ pub fn import(gpgpusim: &Arc<Source>, trace: Option<&Arc<Source>>, name: &str) -
         return Err(ConfigErrors { problems });
     }
     let loaded = Machine::from_text(&format!("{name}, imported"), &toml, &[]).map_err(|mut errors| {
-        errors.problems.push(Problem::nowhere("the options were read, but together they are no machine that can be simulated"));
+        errors.problems.push(Problem::without_location("the options were read, but their combination cannot be simulated"));
         errors
     })?;
     let mut report = report;
@@ -76,14 +78,14 @@ pub fn import(gpgpusim: &Arc<Source>, trace: Option<&Arc<Source>>, name: &str) -
     Ok(Imported { toml, report })
 }
 
-/// The times of a unit from those of additions in PTX, as the option of a `trace.config`.
-fn of_ptx(given: &[read::Given], unit: &str, ptx: &str) -> Option<read::Given> {
+/// Returns the `trace.config` option of a unit, with the latency and interval of additions in PTX.
+fn of_ptx(given: &[read::GivenOption], unit: &str, ptx: &str) -> Option<read::GivenOption> {
     let first = |option: &str| {
         let name = format!("ptx_opcode_{option}_{ptx}");
         let found = given.iter().rev().find(|given| given.name == name)?;
-        Some((found.value.split(',').next()?.trim().to_owned(), found.place.clone()))
+        Some((found.value.split(',').next()?.trim().to_owned(), found.location.clone()))
     };
-    let (latency, place) = first("latency")?;
+    let (latency, location) = first("latency")?;
     let initiation = first("initiation").map_or_else(|| "1".to_owned(), |(initiation, _)| initiation);
-    Some(read::Given { name: format!("trace_opcode_latency_initiation_{unit}"), value: format!("{latency},{initiation}"), place })
+    Some(read::GivenOption { name: format!("trace_opcode_latency_initiation_{unit}"), value: format!("{latency},{initiation}"), location })
 }

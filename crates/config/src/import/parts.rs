@@ -1,41 +1,41 @@
-//! Values of Accel-Sim that have a grammar of their own: caches, DRAM timing, specialised units.
+//! Parsers for structured option values of Accel-Sim: caches, DRAM timing, specialised units.
 
 /// A cache: `<sector>:<sets>:<line>:<ways>,<replacement>:<write>:<allocate>:<write miss>:<index>,<mshr>:<n>:<merge>,<queue>:..,<port>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CacheText {
-    /// `S` is sectored, `N` is not.
+    /// `true` if the cache has sectors: `S`, else `N`.
     pub(super) sectored: bool,
-    /// Sets.
+    /// Number of sets.
     pub(super) sets: u64,
-    /// Bytes of a line.
+    /// Line size in bytes.
     pub(super) line: u64,
-    /// Ways.
+    /// Number of ways.
     pub(super) ways: u64,
-    /// Our word for the write policy.
+    /// The write policy, as warpshard's word.
     pub(super) write: &'static str,
-    /// Our word for the write-miss policy.
+    /// The write-miss policy, as warpshard's word.
     pub(super) write_miss: &'static str,
-    /// Our word for the allocation policy.
+    /// The allocation policy, as warpshard's word.
     pub(super) allocate: &'static str,
-    /// Our word for the set index function.
+    /// The set index function, as warpshard's word.
     pub(super) index: &'static str,
-    /// Our word for the replacement policy.
+    /// The replacement policy, as warpshard's word.
     pub(super) replacement: &'static str,
-    /// MSHRs.
+    /// Number of MSHRs.
     pub(super) mshrs: u64,
-    /// Requests of an MSHR.
+    /// Requests merged per MSHR.
     pub(super) merge: u64,
-    /// Places of the miss queue.
+    /// Capacity of the miss queue.
     pub(super) miss_queue: u64,
-    /// Bytes of the data port; 0 is a whole line.
+    /// Width of the data port in bytes; 0 for a whole line.
     pub(super) port: u64,
 }
 
-/// What a cache looks like, for messages.
+/// The format of a cache option, for messages.
 pub(super) const CACHE_EXPECTED: &str = "sector:sets:line:ways,replacement:write:allocate:write miss:index,MSHR:number:merge,queue,port as in S:4:128:64,L:T:m:L:L,A:512:8,16:0,32";
 
 impl CacheText {
-    /// Reads a cache, or says what it does not understand.
+    /// Parses a cache option. The error names the field that cannot be read.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let parts: Vec<Vec<&str>> = text.split(',').map(|part| part.split(':').map(str::trim).collect()).collect();
         let field = |part: usize, index: usize| {
@@ -102,7 +102,7 @@ impl CacheText {
     }
 }
 
-/// DRAM timing: `nbk=16:CCD=1:..`, as names and values.
+/// Parses DRAM timing, `nbk=16:CCD=1:..`, into names and values.
 pub(super) fn dram_timing(text: &str) -> Result<Vec<(String, u64)>, String> {
     let pair = |part: &str| {
         let (name, value) = part.split_once('=').ok_or_else(|| format!("`{part}` has no name"))?;
@@ -112,7 +112,7 @@ pub(super) fn dram_timing(text: &str) -> Result<Vec<(String, u64)>, String> {
     text.split(':').filter(|part| !part.trim().is_empty()).map(pair).collect()
 }
 
-/// A specialised unit: `enabled,units,latency,..,name`; the units, 0 when it is not enabled.
+/// Parses a specialised unit, `enabled,units,latency,..,name`, and returns its number of units; 0 if it is not enabled.
 pub(super) fn specialized(text: &str) -> Result<u64, String> {
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
     let number = |i: usize| {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_that_are_not_modelled_are_refused_by_name() {
+    fn policies_that_are_not_modelled_are_rejected_by_name() {
         let why = |text: &str| CacheText::parse(text).unwrap_err();
         assert!(why("S:4:128:64,R:T:m:L:L,A:512:8,16:0,32").contains("replacement `R`"));
         assert!(why("S:4:128:64,L:T:m:L:X,A:512:8,16:0,32").contains("set index function `X`"));

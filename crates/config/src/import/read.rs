@@ -1,29 +1,29 @@
-//! The text of an Accel-Sim configuration as a list of options.
+//! Parser of an Accel-Sim configuration.
 //!
-//! Input: a file's text. Output: every option with its value, its comments gone, and its place. An option is a word that
-//! starts with `-` and a letter; its value is everything up to the next option, so that a quoted value may fill several
-//! lines and several options one line. Conflict markers of a version control system, which some published files contain,
-//! are skipped as the reference skips words it does not know.
+//! Input: the text of a file. Output: a list of options with their values, without comments, and with their source locations. An option is
+//! a word that starts with `-` and a letter. Its value extends to the next option, so that a quoted value may span several lines and a line
+//! may contain several options. Some published files contain conflict markers of a version control system. The parser skips them, as the
+//! reference skips words that it does not know.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::error::{Place, Problem, Source};
+use super::super::error::{Problem, Source, SourceSpan};
 
-/// One option of a file.
+/// An option of a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Given {
-    /// Its name without the leading dash.
+pub(super) struct GivenOption {
+    /// The name without the leading dash.
     pub(super) name: String,
-    /// Its value, quotes and blanks removed: the parts of a quoted value joined.
+    /// The value, without quotes and blanks; the parts of a quoted value are joined.
     pub(super) value: String,
-    /// Where the value is, or the name where there is none.
-    pub(super) place: Place,
+    /// The source location of the value, or of the name if the option has no value.
+    pub(super) location: SourceSpan,
 }
 
 /// Reads all options of a file.
-pub(super) fn read(source: &Arc<Source>, problems: &mut Vec<Problem>) -> Vec<Given> {
-    let mut options: Vec<Open> = Vec::new();
+pub(super) fn read(source: &Arc<Source>, problems: &mut Vec<Problem>) -> Vec<GivenOption> {
+    let mut options: Vec<PartialOption> = Vec::new();
     let mut quote: Option<usize> = None;
     let mut start = 0;
     for line in source.text.split_inclusive('\n') {
@@ -31,7 +31,7 @@ pub(super) fn read(source: &Arc<Source>, problems: &mut Vec<Problem>) -> Vec<Giv
         for (word, at) in words(kept) {
             let span = start + at..start + at + word.len();
             if quote.is_none() && is_name(word) {
-                options.push(Open { name: word[1..].to_owned(), name_span: span, parts: Vec::new() });
+                options.push(PartialOption { name: word[1..].to_owned(), name_span: span, parts: Vec::new() });
                 continue;
             }
             if word.matches('"').count() % 2 == 1 {
@@ -49,20 +49,20 @@ pub(super) fn read(source: &Arc<Source>, problems: &mut Vec<Problem>) -> Vec<Giv
         start += line.len();
     }
     if let Some(open) = quote {
-        let place = at_span(source, open..open + 1);
-        problems.push(Problem::at(&place, "a quoted value has no end").help("close it with `\"`"));
+        let location = at_span(source, open..open + 1);
+        problems.push(Problem::at(&location, "a quoted value has no end").help("close it with `\"`"));
     }
     options.into_iter().map(|open| open.close(source)).collect()
 }
 
-struct Open {
+struct PartialOption {
     name: String,
     name_span: Range<usize>,
     parts: Vec<(String, Range<usize>)>,
 }
 
-impl Open {
-    fn close(mut self, source: &Arc<Source>) -> Given {
+impl PartialOption {
+    fn close(mut self, source: &Arc<Source>) -> GivenOption {
         if let Some(marker) = self.parts.iter().position(|(word, _)| is_conflict_marker(word)) {
             self.parts.truncate(marker);
         }
@@ -71,12 +71,12 @@ impl Open {
             _ => self.name_span,
         };
         let value: String = self.parts.iter().map(|(word, _)| word.replace('"', "")).collect();
-        Given { name: self.name, value, place: at_span(source, span) }
+        GivenOption { name: self.name, value, location: at_span(source, span) }
     }
 }
 
-fn at_span(source: &Arc<Source>, span: Range<usize>) -> Place {
-    Place { source: Arc::clone(source), span }
+fn at_span(source: &Arc<Source>, span: Range<usize>) -> SourceSpan {
+    SourceSpan { source: Arc::clone(source), span }
 }
 
 fn is_name(word: &str) -> bool {
@@ -87,7 +87,7 @@ fn is_conflict_marker(word: &str) -> bool {
     ["<<<<<<<", "=======", ">>>>>>>"].iter().any(|marker| word.starts_with(marker))
 }
 
-/// The words of a line with their first bytes.
+/// Returns the words of a line, each with the index of its first byte.
 fn words(line: &str) -> impl Iterator<Item = (&str, usize)> {
     line.split_whitespace().map(move |word| (word, word.as_ptr() as usize - line.as_ptr() as usize))
 }
@@ -100,7 +100,7 @@ mod tests {
         let mut problems = Vec::new();
         let given = read(&Source::file("f", text), &mut problems);
         assert!(problems.is_empty(), "{problems:?}");
-        given.into_iter().map(|g| (g.name, g.value, g.place.line())).collect()
+        given.into_iter().map(|g| (g.name, g.value, g.location.line())).collect()
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
     fn a_value_without_option_and_an_open_quote_are_named_with_their_lines() {
         let mut problems = Vec::new();
         read(&Source::file("f", "7\n-a \"1\n"), &mut problems);
-        let text: Vec<String> = problems.iter().map(|p| format!("{} {}", p.place.as_ref().unwrap(), p.message)).collect();
+        let text: Vec<String> = problems.iter().map(|p| format!("{} {}", p.location.as_ref().unwrap(), p.message)).collect();
         assert_eq!(text, ["f:1 `7` comes before the first option", "f:2 a quoted value has no end"]);
     }
 }

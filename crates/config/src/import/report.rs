@@ -1,17 +1,17 @@
-//! What an import used, ignored, replaced and did not know, for the user.
+//! The report of an import for the user: options used, ignored, replaced and unknown.
 
 use std::fmt;
 
-/// What became of the options.
+/// The treatment of the options of an imported configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Options that describe the machine.
     pub used: Vec<String>,
-    /// Options without effect here, and why.
+    /// Options without effect here, each with the reason.
     pub ignored: Vec<(String, String)>,
-    /// What is not the same here as in Accel-Sim, each with what is done instead.
+    /// Differences to Accel-Sim, each with the behaviour here.
     pub warnings: Vec<String>,
-    /// Unknown options, with value and place.
+    /// Unknown options with value and source location.
     pub unknown: Vec<String>,
 }
 

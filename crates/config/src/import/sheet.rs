@@ -1,26 +1,26 @@
-//! The machine under construction: which options were read, what became of them, and the text that results.
+//! The machine under construction: its options, its keys, and the resulting text and report.
 
 use rustc_hash::FxHashMap;
 
-use super::super::error::{Place, Problem};
+use super::super::error::{Problem, SourceSpan};
 use super::super::keys;
 use super::known::{IGNORED, UNMODELLED};
-use super::read::Given;
+use super::read::GivenOption;
 use super::report::Report;
 
-/// Options given, values set so far, and what there is to report.
+/// The state of an import: the given options, the keys set so far, and the report.
 pub(super) struct Sheet {
-    options: FxHashMap<String, Given>,
-    asked: Vec<String>,
+    options: FxHashMap<String, GivenOption>,
+    used: Vec<String>,
     values: FxHashMap<&'static str, (String, String)>,
-    at: Place,
-    /// What is wrong.
+    at: SourceSpan,
+    /// Errors so far.
     pub(super) problems: Vec<Problem>,
-    /// What is worth telling.
+    /// The report so far.
     pub(super) report: Report,
 }
 
-/// Older names of options, and the names that the reference has today.
+/// Former names of options, each with its present name in the reference.
 const RENAMED: &[(&str, &str)] = &[
     ("rop_latency", "gpgpu_l2_rop_latency"),
     ("perf_sim_memcpy", "gpgpu_perf_sim_memcpy"),
@@ -31,34 +31,34 @@ const RENAMED: &[(&str, &str)] = &[
 ];
 
 impl Sheet {
-    /// The options of both files; of one that is given twice the last holds, as in the reference.
-    pub(super) fn new(given: Vec<Given>, at: Place, problems: Vec<Problem>) -> Self {
+    /// Creates a sheet from the options of both files. If an option is given twice, the last value is used, as in the reference.
+    pub(super) fn new(given: Vec<GivenOption>, at: SourceSpan, problems: Vec<Problem>) -> Self {
         let mut report = Report::default();
-        let mut options: FxHashMap<String, Given> = FxHashMap::default();
+        let mut options: FxHashMap<String, GivenOption> = FxHashMap::default();
         for mut option in given {
             if let Some((_, name)) = RENAMED.iter().find(|(old, _)| *old == option.name) {
-                report.warn(format!("-{} is today's -{name} and read as that ({})", option.name, option.place));
+                report.warn(format!("-{} is the former name of -{name} ({})", option.name, option.location));
                 option.name = (*name).to_owned();
             }
             if let Some(before) = options.insert(option.name.clone(), option.clone())
                 && before.value != option.value
             {
-                report.warn(format!("-{} is given twice; {} holds ({})", option.name, option.value, option.place));
+                report.warn(format!("-{} is given twice; {} is used ({})", option.name, option.value, option.location));
             }
         }
-        Self { options, asked: Vec::new(), values: FxHashMap::default(), at, problems, report }
+        Self { options, used: Vec::new(), values: FxHashMap::default(), at, problems, report }
     }
 
-    /// The option, which counts as used from now on.
-    pub(super) fn option(&mut self, name: &str) -> Option<Given> {
+    /// Returns the option `name` and marks it as used.
+    pub(super) fn option(&mut self, name: &str) -> Option<GivenOption> {
         let given = self.options.get(name)?.clone();
-        if !self.asked.iter().any(|asked| asked == name) {
-            self.asked.push(name.to_owned());
+        if !self.used.iter().any(|used| used == name) {
+            self.used.push(name.to_owned());
         }
         Some(given)
     }
 
-    /// Its text and a comment that names it, or the default's.
+    /// Returns the option's text, or the default, with a comment that names the option.
     pub(super) fn text(&mut self, name: &str, default: &str) -> (String, String) {
         match self.option(name) {
             Some(given) => (given.value.clone(), format!("-{name} {}", given.value)),
@@ -66,8 +66,8 @@ impl Sheet {
         }
     }
 
-    /// Its text; without it nothing can be said.
-    pub(super) fn required(&mut self, name: &str, example: &str) -> Option<Given> {
+    /// Returns the option, and reports an error if it is missing.
+    pub(super) fn required(&mut self, name: &str, example: &str) -> Option<GivenOption> {
         let given = self.option(name);
         if given.is_none() {
             let problem = Problem::at(&self.at, format!("the option -{name} is missing"));
@@ -76,45 +76,45 @@ impl Sheet {
         given
     }
 
-    /// A number, the reference's default where it is not given.
+    /// Returns the option's number, or the reference's default if the option is not given.
     pub(super) fn number(&mut self, name: &str, default: u64) -> (u64, String) {
         let (text, comment) = self.text(name, &default.to_string());
         let number = text.parse().unwrap_or_else(|_| {
-            self.wrong(name, "a whole number");
+            self.report_invalid(name, "a whole number");
             default
         });
         (number, comment)
     }
 
-    /// Whether a number is not 0.
+    /// Returns `true` if the option's number is not 0.
     pub(super) fn flag(&mut self, name: &str, default: bool) -> (bool, String) {
         let (number, comment) = self.number(name, u64::from(default));
         (number != 0, comment)
     }
 
-    /// Numbers with `separator` between them, at least `least`.
+    /// Returns the option's numbers, separated by `separator`; there must be at least `least` of them.
     pub(super) fn numbers(&mut self, name: &str, separator: char, least: usize, default: &str) -> (Vec<u64>, String) {
         let (text, comment) = self.text(name, default);
         let split = |text: &str| text.split(separator).map(|part| part.trim().parse::<u64>().ok()).collect::<Option<Vec<_>>>();
         match split(&text).filter(|numbers| numbers.len() >= least) {
             Some(numbers) => (numbers, comment),
             None => {
-                self.wrong(name, &format!("at least {least} whole numbers, as in {default}"));
+                self.report_invalid(name, &format!("at least {least} whole numbers, as in {default}"));
                 (split(default).unwrap_or_default(), comment)
             }
         }
     }
 
-    /// The value of an option is not what it takes.
-    pub(super) fn wrong(&mut self, name: &str, expected: &str) {
+    /// Reports that the value of an option does not have the expected form.
+    pub(super) fn report_invalid(&mut self, name: &str, expected: &str) {
         let Some(given) = self.options.get(name) else { return };
-        self.problems.push(Problem::at(&given.place, format!("-{name} is `{}`, expected {expected}", given.value)));
+        self.problems.push(Problem::at(&given.location, format!("-{name} is `{}`, expected {expected}", given.value)));
     }
 
-    /// The value of an option is refused for this reason.
-    pub(super) fn refuse(&mut self, name: &str, why: &str, expected: &str) {
+    /// Rejects the value of an option for the reason `why`.
+    pub(super) fn report_rejected(&mut self, name: &str, why: &str, expected: &str) {
         let Some(given) = self.options.get(name) else { return };
-        self.problems.push(Problem::at(&given.place, format!("-{name}: {why}")).help(format!("it takes {expected}")));
+        self.problems.push(Problem::at(&given.location, format!("-{name}: {why}")).help(format!("it takes {expected}")));
     }
 
     /// Sets a key of the machine.
@@ -123,7 +123,7 @@ impl Sheet {
         self.values.insert(key, (value.to_string(), comment.into()));
     }
 
-    /// Sets a key to a text.
+    /// Sets a key of the machine to a string.
     pub(super) fn set_text(&mut self, key: &'static str, value: &str, comment: impl Into<String>) {
         self.set(key, format!("\"{value}\""), comment);
     }
@@ -140,25 +140,25 @@ impl Sheet {
         self.set(key, flag, comment);
     }
 
-    /// Sorts the options that nothing read, and writes the machine.
+    /// Classifies the unused options, and writes the machine file.
     pub(super) fn finish(mut self, head: &str) -> (String, Report, Vec<Problem>) {
-        let mut rest: Vec<&Given> = self.options.values().filter(|given| !self.asked.contains(&given.name)).collect();
-        rest.sort_by_key(|given| (given.place.source.name.clone(), given.place.span.start));
+        let mut rest: Vec<&GivenOption> = self.options.values().filter(|given| !self.used.contains(&given.name)).collect();
+        rest.sort_by_key(|given| (given.location.source.name.clone(), given.location.span.start));
         for given in rest {
             let name = given.name.as_str();
             if let Some(option) = UNMODELLED.iter().find(|option| option.name == name) {
                 if given.value == option.same {
-                    self.report.ignored.push((name.to_owned(), "its value is what is done here".to_owned()));
+                    self.report.ignored.push((name.to_owned(), "its value matches the behaviour here".to_owned()));
                 } else {
-                    self.report.warn(format!("-{name} {} ({}): {}", given.value, given.place, option.instead));
+                    self.report.warn(format!("-{name} {} ({}): {}", given.value, given.location, option.instead));
                 }
             } else if let Some((_, why)) = IGNORED.iter().find(|(prefix, _)| name.starts_with(prefix)) {
                 self.report.ignored.push((name.to_owned(), (*why).to_owned()));
             } else {
-                self.report.unknown.push(format!("-{name} {} ({})", given.value, given.place));
+                self.report.unknown.push(format!("-{name} {} ({})", given.value, given.location));
             }
         }
-        self.report.used = self.asked;
+        self.report.used = self.used;
         let mut text = head.to_owned();
         let mut table = "";
         for key in keys::all() {

@@ -1,4 +1,4 @@
-//! From options to keys: the SM.
+//! Translation of options to keys: the SM.
 
 use super::parts::{CACHE_EXPECTED, CacheText, specialized};
 use super::sheet::Sheet;
@@ -18,7 +18,7 @@ fn resources(sheet: &mut Sheet) {
     const PIPELINE: &str = "gpgpu_shader_core_pipeline";
     let (pipeline, comment) = sheet.numbers(PIPELINE, ':', 2, "1024:32");
     if pipeline[1] != 32 {
-        sheet.refuse(PIPELINE, "warps of other than 32 threads are not modelled", "threads:32, as in 2048:32");
+        sheet.report_rejected(PIPELINE, "warps of other than 32 threads are not modelled", "threads:32, as in 2048:32");
     }
     sheet.set("gpu.sm.warps", pipeline[0] / 32, comment.clone());
     sheet.set("gpu.sm.max_threads", pipeline[0], comment);
@@ -37,15 +37,15 @@ fn schedulers(sheet: &mut Sheet) {
     let (order, comment) = sheet.text("gpgpu_scheduler", "gto");
     match order.as_str() {
         "lrr" | "gto" => sheet.set_text("gpu.sm.order", &order, comment),
-        _ => sheet.refuse("gpgpu_scheduler", &format!("the scheduler `{order}` is not modelled"), "lrr or gto"),
+        _ => sheet.report_rejected("gpgpu_scheduler", &format!("the scheduler `{order}` is not modelled"), "lrr or gto"),
     }
     sheet.copy("gpu.sm.issue_width", "gpgpu_max_insn_issue_per_warp", 2);
     sheet.copy_flag("gpu.sm.dual_issue_distinct", "gpgpu_dual_issue_diff_exec_units", true);
     const WIDTHS: &str = "gpgpu_pipeline_widths";
     let (widths, comment) = sheet.numbers(WIDTHS, ',', 9, "1,1,1,1,1,1,1,1,1,1,1,1,1");
-    // Before there were INT units, there were nine widths.
-    let (index, place) = if widths.len() >= 11 { (10, "the eleventh") } else { (8, "the ninth") };
-    sheet.set("gpu.sm.result_buses", widths[index], format!("{comment}, {place}: EX_WB"));
+    // Configurations of GPUs without INT units have nine widths.
+    let (index, ordinal) = if widths.len() >= 11 { (10, "the eleventh") } else { (8, "the ninth") };
+    sheet.set("gpu.sm.result_buses", widths[index], format!("{comment}, {ordinal}: EX_WB"));
 }
 
 fn fetch(sheet: &mut Sheet) {
@@ -78,15 +78,15 @@ fn fetch(sheet: &mut Sheet) {
                 sheet.set(sets, cache.sets, of_cache.clone());
                 sheet.set(ways, cache.ways, of_cache.clone());
                 sheet.set_text(line, &format!("{} B", cache.line), of_cache);
-                sheet.set(miss, rop + 12, "chosen: what an LLC hit takes, the latency of the raster pipe and 12 cycles");
+                sheet.set(miss, rop + 12, "chosen: the latency of an LLC hit, the latency of the ROP pipe plus 12 cycles");
             }
-            Err(why) => sheet.refuse(option, &why, CACHE_EXPECTED),
+            Err(why) => sheet.report_rejected(option, &why, CACHE_EXPECTED),
         }
     }
 }
 
 fn collectors(sheet: &mut Sheet) {
-    // Kind, units and ports of the reference's defaults.
+    // Kind of unit, collector units and ports: the defaults of the reference.
     const KINDS: [(&str, u64, u64); 7] =
         [("sp", 4, 1), ("dp", 0, 0), ("sfu", 4, 1), ("int", 0, 0), ("tensor_core", 4, 1), ("mem", 2, 1), ("gen", 0, 0)];
     let (specialised, comment) = sheet.flag("gpgpu_enable_specialized_operand_collector", true);
@@ -96,7 +96,7 @@ fn collectors(sheet: &mut Sheet) {
         let (of_kind, _) = sheet.number(&names[0], default_units);
         let (ins, _) = sheet.number(&names[1], default_ports);
         let (outs, _) = sheet.number(&names[2], default_ports);
-        // Without matrix units no traced instruction uses their collectors.
+        // No traced instruction uses the collectors of matrix units.
         if kind != "gen" && !specialised || kind == "tensor_core" {
             continue;
         }
@@ -106,14 +106,14 @@ fn collectors(sheet: &mut Sheet) {
             from.push(format!("{kind} {of_kind}"));
             if ins != outs {
                 sheet.report.warn(format!(
-                    "-{} {ins} and ..._out_ports_{kind} {outs}: as many instructions leave the collectors as enter",
+                    "-{} {ins} and ..._out_ports_{kind} {outs}: here the collectors have as many output ports as input ports",
                     names[1]
                 ));
             }
         }
     }
     if specialised {
-        sheet.report.warn("-gpgpu_enable_specialized_operand_collector 1: the collectors of all kinds of unit are one pool here");
+        sheet.report.warn("-gpgpu_enable_specialized_operand_collector 1: here all kinds of units share one pool of collectors");
     }
     let list = from.join(", ");
     sheet.set("gpu.sm.operands.collectors", units, format!("-gpgpu_operand_collector_num_units_*: {list}; {comment}"));
@@ -135,7 +135,7 @@ fn units(sheet: &mut Sheet) {
             None => sheet.set(key, 0, format!("no -{name}")),
             Some(given) => match specialized(&given.value) {
                 Ok(units) => sheet.set(key, units, format!("-{name} {}", given.value)),
-                Err(why) => sheet.refuse(&name, &why, "enabled,units,latency,widths,name, as in 1,4,200,4,4,TEX"),
+                Err(why) => sheet.report_rejected(&name, &why, "enabled,units,latency,widths,name, as in 1,4,200,4,4,TEX"),
             },
         }
     }
@@ -144,7 +144,7 @@ fn units(sheet: &mut Sheet) {
             if let Some(given) = sheet.option(&name)
                 && !given.value.starts_with('0')
             {
-                sheet.report.warn(format!("-{name} {} ({}): no opcode runs there, it is left out", given.value, given.place));
+                sheet.report.warn(format!("-{name} {} ({}): no opcode uses it, it is ignored", given.value, given.location));
             }
         }
     }
@@ -210,7 +210,7 @@ fn l1(sheet: &mut Sheet) {
     let present = !skip && text != "none";
     sheet.set("gpu.sm.l1.cache.present", present, comment.clone());
     if skip {
-        sheet.report.warn(format!("{comment}: local memory goes past the L1, too"));
+        sheet.report.warn(format!("{comment}: local memory also bypasses the L1"));
     }
     if present {
         super::memory::cache(sheet, CACHE, &text, &of_cache, "gpu.sm.l1.cache");

@@ -1,10 +1,10 @@
-//! From options to keys: the chip, its clocks and the grid scheduler.
+//! Translation of options to keys: the chip, its clocks and the grid scheduler.
 
 use super::super::choices::{Capability, Words as _};
 use super::sheet::Sheet;
 use super::{memory, sm};
 
-/// Translates everything.
+/// Translates all options.
 pub(super) fn translate(sheet: &mut Sheet) {
     clocks(sheet);
     chip(sheet);
@@ -13,7 +13,8 @@ pub(super) fn translate(sheet: &mut Sheet) {
     energy(sheet);
 }
 
-/// Accel-Sim's configurations name no energies; what has requests of sectors (Pascal and later) is nearest to Volta's.
+/// Chooses the set of event energies, which Accel-Sim's configurations do not name: GPUs with sector requests (Pascal and later) use
+/// Volta's set.
 fn energy(sheet: &mut Sheet) {
     let (arch, comment) = sheet.number("gpgpu_coalesce_arch", 13);
     let set = if arch >= 40 { "volta-12nm" } else { "fermi-40nm" };
@@ -25,17 +26,17 @@ fn clocks(sheet: &mut Sheet) {
     let Some(given) = sheet.required(NAME, "1132:1132:1132:850") else { return };
     let parts: Vec<&str> = given.value.split(':').map(str::trim).collect();
     if parts.len() != 4 || parts.iter().any(|part| part.parse::<f64>().is_err()) {
-        sheet.wrong(NAME, "core:network:L2:DRAM in MHz, as in 1132:1132:1132:850");
+        sheet.report_invalid(NAME, "core:network:L2:DRAM in MHz, as in 1132:1132:1132:850");
         return;
     }
     let keys = ["clocks.core", "clocks.noc", "clocks.llc", "clocks.dram"];
-    for ((key, part), place) in keys.into_iter().zip(parts).zip(["first", "second", "third", "fourth"]) {
+    for ((key, part), ordinal) in keys.into_iter().zip(parts).zip(["first", "second", "third", "fourth"]) {
         let mhz = if part.contains('.') { part.trim_end_matches('0').trim_end_matches('.') } else { part };
-        sheet.set_text(key, &format!("{mhz} MHz"), format!("-{NAME} {}, {place}", given.value));
+        sheet.set_text(key, &format!("{mhz} MHz"), format!("-{NAME} {}, {ordinal}", given.value));
     }
 }
 
-/// The compute capability, which the options say in two numbers; none where they do not say it.
+/// Translates the compute capability, which the options give as two numbers. The key stays unset if the options do not give it.
 fn capability(sheet: &mut Sheet) {
     const MAJOR: &str = "gpgpu_compute_capability_major";
     let (minor, comment) = sheet.number("gpgpu_compute_capability_minor", 0);
@@ -44,7 +45,7 @@ fn capability(sheet: &mut Sheet) {
     if Capability::WORDS.iter().any(|known| known.name == text) {
         sheet.set_text("gpu.compute_capability", &text, format!("-{MAJOR} {}, {comment}", major.value));
     } else {
-        sheet.report.warn(format!("-{MAJOR} {}: compute capability {text} is unknown here ({})", major.value, major.place));
+        sheet.report.warn(format!("-{MAJOR} {}: compute capability {text} is unknown here ({})", major.value, major.location));
     }
 }
 
@@ -54,15 +55,15 @@ fn chip(sheet: &mut Sheet) {
     capability(sheet);
     sheet.set("gpu.sms", clusters.saturating_mul(cores), format!("{comment}, {of_cluster}"));
     if cores > 1 {
-        sheet.report.warn(format!("-gpgpu_n_cores_per_cluster {cores}: SMs share no network port here, each has its own"));
+        sheet.report.warn(format!("-gpgpu_n_cores_per_cluster {cores}: here every SM has a private network port"));
     }
-    sheet.set("gpu.dispatch.latency", 40, "chosen: as long as the other links after retiming");
+    sheet.set("gpu.dispatch.latency", 40, "chosen: the latency of the other links after retiming");
     sheet.set("gpu.dispatch.ahead", 1, "chosen: one CTA bound ahead hides that latency when a CTA ends");
     sheet.copy("gpu.dispatch.launch_latency", "gpgpu_kernel_launch_latency", 0);
     let (share, share_comment) = sheet.flag("gpgpu_concurrent_kernel_sm", false);
     sheet.set("gpu.dispatch.share_sm", share, share_comment);
     let (kernels, comment) = sheet.number("gpgpu_max_concurrent_kernel", 32);
-    // The trace front end keeps a window of one kernel unless SMs may be shared, whatever the streams.
+    // Unless SMs may be shared, the trace front end runs one kernel at a time, even with several streams.
     if share {
         sheet.set("gpu.dispatch.max_kernels", kernels, comment);
     } else {
@@ -71,6 +72,6 @@ fn chip(sheet: &mut Sheet) {
     let (warm, comment) = sheet.flag("gpgpu_perf_sim_memcpy", true);
     sheet.set_text("mem.memcpy_warms_llc", if warm { "low32" } else { "off" }, comment);
     if warm {
-        sheet.report.warn("-gpgpu_perf_sim_memcpy 1: copies warm the LLC at the low 32 bits of their addresses, as in the reference, so that data above 4 GiB is never found; hardware does what mem.memcpy_warms_llc = \"full\" does");
+        sheet.report.warn("-gpgpu_perf_sim_memcpy 1: copies warm the LLC at the low 32 bits of their addresses, as in the reference, so that data above 4 GiB never hits; mem.memcpy_warms_llc = \"full\" is the behaviour of hardware");
     }
 }

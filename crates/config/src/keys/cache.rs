@@ -1,6 +1,6 @@
-//! Keys that every cache has.
+//! Keys common to all caches.
 
-/// `cache_keys!(NAME, "table.", "-option, ", |m| cache of m, .when(..))`: the keys of one cache as a constant list.
+/// Declares the keys of a cache as a constant list: `cache_keys!(NAME, "table.", "-option, ", |m| cache of m, .when(..))`.
 macro_rules! cache_keys {
     ($list:ident, $table:literal, $option:literal, |$machine:ident| $cache:expr $(, .when($flag:literal, $value:literal))?) => {
         pub(super) const $list: &[$crate::keys::Key] = {
@@ -16,18 +16,18 @@ macro_rules! cache_keys {
                 };
             }
             &[
-                member!(sets, Kind::Count(1, 32768), "Sets; of the LLC those of each slice.", "nsets"),
+                member!(sets, Kind::Count(1, 32768), "Number of sets; for the LLC, sets per slice.", "nsets"),
                 member!(ways, Kind::Count(1, 1024), "Ways.", "assoc"),
-                member!(sectored, Kind::Flag, "Whether lines are filled sector by sector.", "S or N"),
-                member!(write, Kind::Choice(WritePolicy::WORDS), "When written data reaches the next level.", "wr"),
-                member!(write_miss, Kind::Choice(WriteMiss::WORDS), "What a write miss does.", "wr_alloc"),
-                member!(allocate, Kind::Choice(Allocate::WORDS), "Whether a miss reserves its line when sent or when filled.", "alloc"),
+                member!(sectored, Kind::Flag, "True if lines are filled sector by sector.", "S or N"),
+                member!(write, Kind::Choice(WritePolicy::WORDS), "Time at which written data reaches the next level.", "wr"),
+                member!(write_miss, Kind::Choice(WriteMiss::WORDS), "Policy for write misses.", "wr_alloc"),
+                member!(allocate, Kind::Choice(Allocate::WORDS), "Time at which a miss reserves its line.", "alloc"),
                 member!(index, Kind::Choice(SetIndex::WORDS), "Set index function.", "set_index_fn"),
-                member!(replacement, Kind::Choice(Replacement::WORDS), "Which line of a full set makes room.", "rep").default("\"lru\""),
-                member!(mshrs, Kind::Count(1, 16384), "Outstanding misses (sectors, or lines of a line cache).", "mshr N"),
-                member!(mshr_merge, Kind::Count(1, 16384), "Requests merged into one outstanding miss.", "mshr merge"),
-                member!(miss_queue, Kind::Count(1, 16384), "Misses waiting to leave for the next level.", "mq"),
-                member!(port_bytes, Kind::Bytes(1, 256), "What the data port moves in a cycle.", "data_port_width"),
+                member!(replacement, Kind::Choice(Replacement::WORDS), "Replacement policy: selects the victim line of a full set.", "rep").default("\"lru\""),
+                member!(mshrs, Kind::Count(1, 16384), "Number of MSHRs: outstanding misses of sectors, or of lines if the cache has no sectors.", "mshr N"),
+                member!(mshr_merge, Kind::Count(1, 16384), "Maximum number of requests merged into one outstanding miss.", "mshr merge"),
+                member!(miss_queue, Kind::Count(1, 16384), "Capacity of the miss queue to the next level.", "mq"),
+                member!(port_bytes, Kind::Bytes(1, 256), "Width of the data port, per cycle.", "data_port_width"),
             ]
         };
     };

@@ -1,6 +1,6 @@
 //! Keys of a core whose dependences come from control words (`gpu.sm.style = "control-words"`); other styles do not read them.
 //!
-//! Defaults are those of the sources that the keys name: H25 is Huerta et al., MICRO 2025; H100 our measurement of an H100,
+//! The doc of each key names the source of its default: H25 is Huerta et al., MICRO 2025; H100 is our measurement of an H100,
 //! `validate/reference/h100/micro.json`, with its key.
 
 use super::super::value::Kind;
@@ -12,7 +12,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.words",
         Kind::Flag,
-        "Whether dependences come from the control words of machine code (H25, 4); else from the registers that an instruction names, as for recorded traces, which have no control words.",
+        "True if dependences come from the control words of machine code (H25, 4); otherwise they come from the registers of instructions, as for recorded traces, which have no control words.",
         |m| m.gpu.sm.control.words
     )
     .default("true")
@@ -20,7 +20,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.reuse",
         Kind::Flag,
-        "Whether operands that machine code marks stay in the reuse cache of the register file (H25, 5.3.1).",
+        "True if operands marked in machine code stay in the reuse cache of the register file (H25, 5.3.1).",
         |m| m.gpu.sm.control.reuse
     )
     .default("true")
@@ -28,7 +28,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.memory_queue",
         Kind::Count(1, 16),
-        "Memory instructions that wait in a sub-core, beside the one that its address unit has (H25, 5.4).",
+        "Memory instructions that can wait in a sub-core, in addition to the instruction in its address unit (H25, 5.4).",
         |m| m.gpu.sm.control.memory_queue
     )
     .default("4")
@@ -36,7 +36,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.address_interval",
         Kind::Cycles("core", 1, 64),
-        "From one instruction that the address unit of a sub-core takes to the next (H25, 5.4).",
+        "Initiation interval of the address unit of a sub-core (H25, 5.4).",
         |m| m.gpu.sm.control.address_interval
     )
     .default("4")
@@ -44,7 +44,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.address_latency",
         Kind::Cycles("core", 1, 64),
-        "From the last operand read of a memory instruction to its offer to the load/store unit (H25's artifact).",
+        "Cycles from the last operand read of a memory instruction to its offer to the load/store unit (H25's artifact).",
         |m| m.gpu.sm.control.address_latency
     )
     .default("6")
@@ -52,7 +52,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.accept_interval",
         Kind::Cycles("core", 1, 64),
-        "From one instruction that the load/store unit accepts to the next (H25, 5.4).",
+        "Interval between two instructions accepted by the load/store unit (H25, 5.4).",
         |m| m.gpu.sm.control.accept_interval
     )
     .default("2")
@@ -60,7 +60,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.barrier_interval",
         Kind::Cycles("core", 1, 64),
-        "From one warp that reaches a barrier of the SM to the next (H100, barriers.bar_*).",
+        "Interval between two warps that arrive at a barrier of the SM (H100, barriers.bar_*).",
         |m| m.gpu.sm.control.barrier_interval
     )
     .default("2")
@@ -68,7 +68,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.barrier_latency",
         LATENCY,
-        "From the last warp that reaches a barrier until the warps go on (H100, barriers.bar_1).",
+        "Cycles from the arrival of the last warp at a barrier until the warps resume (H100, barriers.bar_1).",
         |m| m.gpu.sm.control.barrier_latency
     )
     .default("12")
@@ -76,26 +76,26 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.waits_for_stores",
         Kind::Flag,
-        "Whether a warp that issued its last instruction ends only when its stores are acknowledged; else when they have left the L1 for the network (H100: smsp__average_warps_issue_stalled_drain of counters.csv).",
+        "True if a warp that issued its last instruction ends when its stores are acknowledged, false if it ends when they have left the L1 for the network (H100: smsp__average_warps_issue_stalled_drain of counters.csv).",
         |m| m.gpu.sm.control.waits_for_stores
     )
     .default("false")
     .quiet(),
-    key!("gpu.sm.control.fence_cta", LATENCY, "How long a warp stands at a fence of its CTA (H100, barriers.fence_0).", |m| m
+    key!("gpu.sm.control.fence_cta", LATENCY, "Cycles for which a warp waits at a fence of its CTA (H100, barriers.fence_0).", |m| m
         .gpu
         .sm
         .control
         .fence[0])
     .default("33")
     .quiet(),
-    key!("gpu.sm.control.fence_gpu", LATENCY, "How long a warp stands at a fence of the GPU (H100, barriers.fence_1).", |m| m
+    key!("gpu.sm.control.fence_gpu", LATENCY, "Cycles for which a warp waits at a fence of the GPU (H100, barriers.fence_1).", |m| m
         .gpu
         .sm
         .control
         .fence[1])
     .default("715")
     .quiet(),
-    key!("gpu.sm.control.fence_system", LATENCY, "How long a warp stands at a fence of the system (H100, barriers.fence_2).", |m| m
+    key!("gpu.sm.control.fence_system", LATENCY, "Cycles for which a warp waits at a fence of the system (H100, barriers.fence_2).", |m| m
         .gpu
         .sm
         .control
@@ -105,7 +105,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.mbarrier_latency",
         LATENCY,
-        "From an operation on a barrier in shared memory that leaves the load/store unit until it is done (H100, mbarriers.1).",
+        "Cycles from the departure of an mbarrier operation from the load/store unit to its completion (H100, mbarriers.1).",
         |m| m.gpu.sm.control.mbarrier_latency
     )
     .default("20")
@@ -113,7 +113,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.mbarrier_interval",
         Kind::Cycles("core", 1, 64),
-        "How long an operation on a barrier in shared memory occupies the load/store unit (H100, mbarriers.32).",
+        "Cycles for which an mbarrier operation occupies the load/store unit (H100, mbarriers.32).",
         |m| m.gpu.sm.control.mbarrier_interval
     )
     .default("2")
@@ -137,7 +137,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.fetch.l15_lines",
         Kind::Count(1, 4096),
-        "Lines of 128 bytes in the cache that code shares with constants (H100, code.6144_1 and code.8192_1: 128 KiB).",
+        "Lines of 128 bytes in the cache shared by code and constants (H100, code.6144_1 and code.8192_1: 128 KiB).",
         |m| m.gpu.sm.control.fetch_lines[2]
     )
     .default("1024")
@@ -145,7 +145,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.fetch.ahead",
         Kind::Count(0, 64),
-        "Lines that a miss brings beside its own: the stream buffer of a sub-core (H100, code.4096_1: 4 lines in the 70 cycles of l15_latency).",
+        "Lines that a miss prefetches in addition to its own: the stream buffer of a sub-core (H100, code.4096_1: 4 lines in the 70 cycles of l15_latency).",
         |m| m.gpu.sm.control.fetch_ahead[0]
     )
     .default("4")
@@ -153,7 +153,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.fetch.l15_ahead",
         Kind::Count(0, 64),
-        "The same of the cache that code shares with constants (H100, code_first.*_evict: lines of the LLC come as fast as those of this cache).",
+        "Lines that a miss of the cache shared by code and constants prefetches (H100, code_first.*_evict: lines arrive from the LLC as fast as from this cache).",
         |m| m.gpu.sm.control.fetch_ahead[1]
     )
     .default("16")
@@ -161,7 +161,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.fetch.l1_latency",
         LATENCY,
-        "From the miss of a sub-core's instruction cache to its line, where the SM's has it (H100, what a round of code.512_1 takes more than one of code.256_1).",
+        "Cycles from a miss in a sub-core's instruction cache to its line if the SM's instruction cache has the line (H100, the difference between a round of code.512_1 and a round of code.256_1).",
         |m| m.gpu.sm.control.fetch_latency[0]
     )
     .default("10")
@@ -169,7 +169,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.fetch.l15_latency",
         LATENCY,
-        "The same, where the cache that code shares with constants has it (H100, chase_const.3 less chase_const.1).",
+        "Cycles from a miss in a sub-core's instruction cache to its line if the cache shared by code and constants has the line (H100, chase_const.3 less chase_const.1).",
         |m| m.gpu.sm.control.fetch_latency[1]
     )
     .default("70")
@@ -177,7 +177,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.fetch.next_latency",
         LATENCY,
-        "The same, where that cache has to ask the LLC (H100, code_first.*_evict).",
+        "Cycles from a miss in a sub-core's instruction cache to its line if the line is in the LLC (H100, code_first.*_evict).",
         |m| m.gpu.sm.control.fetch_latency[2]
     )
     .default("200")
@@ -185,7 +185,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.fetch.dram_latency",
         LATENCY,
-        "The same for code that the SM has not executed before (H100, empty_active_cycles.1x32, a kernel of two instructions from empty caches).",
+        "Cycles from a miss in a sub-core's instruction cache to its line if the SM has not executed the code before (H100, empty_active_cycles.1x32, a kernel of two instructions from empty caches).",
         |m| m.gpu.sm.control.fetch_latency[3]
     )
     .default("277")
@@ -193,7 +193,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.fetch.l1_interval",
         LATENCY,
-        "From one line of a stream out of the SM's instruction cache to the next (H100, code.1024_4: no more than the 8 instructions of a line take).",
+        "Cycles between two lines of a stream from the SM's instruction cache (H100, code.1024_4: no more than the 8 instructions of a line take).",
         |m| m.gpu.sm.control.fetch_interval[0]
     )
     .default("4")
@@ -201,7 +201,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.fetch.l15_interval",
         LATENCY,
-        "From one line of a stream out of the cache that code shares with constants to the next (H100, code.4096_4: 13.7).",
+        "Cycles between two lines of a stream from the cache shared by code and constants (H100, code.4096_4: 13.7).",
         |m| m.gpu.sm.control.fetch_interval[1]
     )
     .default("14")
@@ -209,12 +209,12 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.fetch.next_interval",
         LATENCY,
-        "From one line of a stream out of the next level to the next (H100, code_first.1024_evict_c1_w1 and code_first.512_evict_c1_w1).",
+        "Cycles between two lines of a stream from the LLC (H100, code_first.1024_evict_c1_w1 and code_first.512_evict_c1_w1).",
         |m| m.gpu.sm.control.fetch_interval[2]
     )
     .default("18")
     .quiet(),
-    key!("gpu.sm.control.fetch.redirect", Kind::Cycles("core", 1, 64), "From a branch that is taken to its target (H100, programs/tools/branch_costs.py and code.128_1).", |m| m
+    key!("gpu.sm.control.fetch.redirect", Kind::Cycles("core", 1, 64), "Cycles from a taken branch to its target (H100, programs/tools/branch_costs.py and code.128_1).", |m| m
         .gpu
         .sm
         .control
@@ -224,7 +224,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.products.latency",
         LATENCY,
-        "From the last columns of a product of a warp group that are multiplied until a wait for it is over (H100, products.ss_*).",
+        "Cycles from the multiplication of the last columns of a warp-group product until a wait for the product ends (H100, products.ss_*).",
         |m| m.gpu.sm.control.products.latency
     )
     .default("45")
@@ -232,7 +232,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.products.register_latency",
         LATENCY,
-        "The same where the first matrix is in registers (H100, products.rs_*).",
+        "Cycles from the multiplication of the last columns of a warp-group product with the first matrix in registers until a wait for the product ends (H100, products.rs_*).",
         |m| m.gpu.sm.control.products.register_latency
     )
     .default("33")
@@ -240,7 +240,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.products.shared_bytes",
         Kind::Bytes(1, 4096),
-        "Operands of products of warp groups that are read from shared memory in a core cycle (H100, products.ss_n8 to n48).",
+        "Operand bytes of warp-group products read from shared memory per core cycle (H100, products.ss_n8 to n48).",
         |m| m.gpu.sm.control.products.shared_bytes
     )
     .default("\"128 B\"")
@@ -248,7 +248,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.products.register_interval",
         LATENCY,
-        "From one product whose first matrix is in registers to the next, at least (H100, products.rs_n8).",
+        "Minimum cycles between two products with the first matrix in registers (H100, products.rs_n8).",
         |m| m.gpu.sm.control.products.register_interval
     )
     .default("14")
@@ -256,12 +256,12 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.products.columns",
         Kind::Count(1, 256),
-        "Columns of products of warp groups that the matrix units multiply in a cycle (H100, products.ss_n128 and n256: n / 2 cycles).",
+        "Columns of warp-group products that the matrix units multiply per cycle (H100, products.ss_n128 and n256: n / 2 cycles).",
         |m| m.gpu.sm.control.products.columns
     )
     .default("2")
     .quiet(),
-    key!("gpu.sm.control.products.queue", Kind::Count(1, 64), "Products of a warp that have not begun (chosen).", |m| m
+    key!("gpu.sm.control.products.queue", Kind::Count(1, 64), "Maximum number of products per warp that have not started (chosen).", |m| m
         .gpu
         .sm
         .control
@@ -272,8 +272,8 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.products.sum_reads",
         Kind::Cycles("core", 0, 24),
-        "For so long the matrix units read sums through the ports of the registers, before they leave these to others for as long; 0 where they take \
-         no port (H100: beside a product of N columns, IMAD and LOP3 of other warps lose N / 4 cycles and MUFU half of that).",
+        "Cycles for which the matrix units read sums through the register ports, before the ports are free for other instructions for the same time; 0 if \
+         the matrix units do not use the ports (H100: during a product of N columns, IMAD and LOP3 of other warps lose N / 4 cycles and MUFU half of that).",
         |m| m.gpu.sm.control.products.sum_reads
     )
     .default("16")
@@ -281,7 +281,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.bulk.latency",
         Kind::Cycles("core", 0, 4096),
-        "From the instruction of a bulk copy in the load/store unit to its first request (H100, bulk.l2_16_a1).",
+        "Cycles from the arrival of a bulk copy in the load/store unit to its first request (H100, bulk.l2_16_a1).",
         |m| m.gpu.sm.control.bulk.latency
     )
     .default("0")
@@ -289,7 +289,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.bulk.load_bytes",
         Kind::Bytes(1, 4096),
-        "Bytes that bulk loads request in a core cycle: a line (H100, bulk.l2_16384_ahead8_ctas1, where the network is what bounds them).",
+        "Bytes that bulk loads request per core cycle: a line (H100, bulk.l2_16384_ahead8_ctas1, which the network limits).",
         |m| m.gpu.sm.control.bulk.load_bytes
     )
     .default("\"128 B\"")
@@ -297,7 +297,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.bulk.store_bytes",
         Kind::Bytes(1, 4096),
-        "Bytes that bulk stores write in a core cycle (H100, bulk.store_16384_a4).",
+        "Bytes that bulk stores write per core cycle (H100, bulk.store_16384_a4).",
         |m| m.gpu.sm.control.bulk.store_bytes
     )
     .default("\"32 B\"")
@@ -305,7 +305,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.bulk.load_end",
         Kind::Cycles("core", 0, 4096),
-        "From the last answer of a bulk load until its bytes count at its barrier (H100, bulk.l2_16_a1).",
+        "Cycles from the last reply of a bulk load to the update of its barrier's byte count (H100, bulk.l2_16_a1).",
         |m| m.gpu.sm.control.bulk.load_end
     )
     .default("0")
@@ -313,12 +313,12 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.bulk.store_end",
         Kind::Cycles("core", 0, 4096),
-        "From the last request of a bulk store until it is complete (H100, bulk.store_128_a1).",
+        "Cycles from the last request of a bulk store to its completion (H100, bulk.store_128_a1).",
         |m| m.gpu.sm.control.bulk.store_end
     )
     .default("28")
     .quiet(),
-    key!("gpu.sm.control.bulk.maps", Kind::Count(1, 1024), "Tensor maps that the tensor memory accelerator keeps (chosen).", |m| m
+    key!("gpu.sm.control.bulk.maps", Kind::Count(1, 1024), "Tensor maps that the tensor memory accelerator caches (chosen).", |m| m
         .gpu
         .sm
         .control
@@ -329,17 +329,17 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.bulk.in_flight",
         Kind::Count(4, 65536),
-        "Sectors of bulk loads requested and not answered (H100: dram_16384_a8 has 128 KiB in flight).",
+        "Maximum number of outstanding sectors of bulk loads (H100: dram_16384_a8 has 128 KiB in flight).",
         |m| m.gpu.sm.control.bulk.in_flight
     )
     .default("4096")
     .quiet(),
 ];
 
-// The number of a pipe is its place in the machine's table, `Pipe as usize`. LDC takes 29 cycles on Ampere (H25, Table 2).
+// A pipe is numbered by its index in the machine's table, `Pipe as usize`. LDC takes 29 cycles on Ampere (H25, Table 2).
 macro_rules! until {
     () => {
-        "one that waits for its result may issue"
+        "a dependent instruction may issue"
     };
     ($text:literal) => {
         $text
@@ -352,7 +352,7 @@ macro_rules! pipes {
             Key::new(
                 concat!("gpu.sm.control.", $name, ".latency"),
                 Kind::Cycles("core", 1, 999),
-                concat!("From the issue of an instruction of the pipe of ", $what, " until ", until!($($until)?), "."),
+                concat!("Cycles from the issue of an instruction in the pipe of ", $what, " until ", until!($($until)?), "."),
                 |m, value| m.gpu.sm.control.pipes[$pipe].latency = Field::of(value),
             )
             .default($latency)
@@ -360,7 +360,7 @@ macro_rules! pipes {
             Key::new(
                 concat!("gpu.sm.control.", $name, ".initiation"),
                 Kind::Cycles("core", 1, 999),
-                concat!("From one instruction that the pipe of ", $what, " of a sub-core takes to the next."),
+                concat!("Initiation interval of a sub-core's pipe of ", $what, "."),
                 |m, value| m.gpu.sm.control.pipes[$pipe].initiation = Field::of(value),
             )
             .default($interval)
@@ -384,13 +384,13 @@ pipes! {
     11 = "branch", "branches", "5", "2";
     12 = "uniform", "the uniform datapath", "6", "2";
     13 = "system", "S2R and moves to uniform registers", "23", "8";
-    15 = "converge", "BSYNC", "13", "2", "its warp goes on (H100, programs/tools/branch_costs.py)";
-    16 = "call", "CALL and RET", "26", "2", "its warp goes on (H100, the same)";
-    17 = "exit", "EXIT", "17", "2", "its warp ends where nothing else is under way (H100, the same)";
+    15 = "converge", "BSYNC", "13", "2", "its warp resumes (H100, programs/tools/branch_costs.py)";
+    16 = "call", "CALL and RET", "26", "2", "its warp resumes (H100, programs/tools/branch_costs.py)";
+    17 = "exit", "EXIT", "17", "2", "its warp ends if it has nothing else in flight (H100, programs/tools/branch_costs.py)";
     14 = "constant", "LDC", "29", "2";
 }
 
-// After the keys of the pipe, whose table they are in.
+// These keys follow the keys of the pipe `constant`, because they belong to the same table.
 pub(super) const CONSTANT_KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.constant.lines",
@@ -403,7 +403,7 @@ pub(super) const CONSTANT_KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.constant.next_latency",
         LATENCY,
-        "What an LDC takes more where that cache misses and the one that constants share with code has the line (H100, chase_const.3 less chase_const.1).",
+        "Additional cycles of an LDC that misses in the constant cache and hits in the cache shared by code and constants (H100, chase_const.3 less chase_const.1).",
         |m| m.gpu.sm.control.constant_latency[0]
     )
     .default("70")
@@ -411,7 +411,7 @@ pub(super) const CONSTANT_KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.constant.operand_lines",
         Kind::Count(1, 4096),
-        "Lines of 64 bytes in the cache of a sub-core for constants that are operands of instructions of fixed latency (H25's artifact).",
+        "Lines of 64 bytes in a sub-core's cache for constant operands of fixed-latency instructions (H25's artifact).",
         |m| m.gpu.sm.control.constant_lines[1]
     )
     .default("8")
@@ -419,7 +419,7 @@ pub(super) const CONSTANT_KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.constant.operand_latency",
         LATENCY,
-        "How long such an instruction waits to issue where that cache misses (H25, 5.4).",
+        "Cycles for which a fixed-latency instruction waits to issue if its constant operand misses in that cache (H25, 5.4).",
         |m| m.gpu.sm.control.constant_latency[1]
     )
     .default("79")
@@ -427,7 +427,7 @@ pub(super) const CONSTANT_KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.constant.far_latency",
         LATENCY,
-        "What a line of the program's constants (of other banks than that of the arguments) takes at its first read by a kernel that the SM has executed before: that of a load from the LLC, less what an LDC takes that hits (H100, chase_cg.4 and chase_const.1).",
+        "Cycles of the first read of a line of the program's constants (outside the argument bank) by a kernel that the SM has executed before: the latency of a load from the LLC, less the latency of an LDC that hits (H100, chase_cg.4 and chase_const.1).",
         |m| m.gpu.sm.control.constant_latency[2]
     )
     .default("248")
@@ -435,7 +435,7 @@ pub(super) const CONSTANT_KEYS: &[Key] = &[
     key!(
         "gpu.sm.control.constant.dram_latency",
         LATENCY,
-        "The same for another kernel, whose constants are in memory (H100, chase_cg.64 and chase_const.1).",
+        "Cycles of the first read of a line of the program's constants by a kernel that the SM has not executed before, whose constants are in memory (H100, chase_cg.64 and chase_const.1).",
         |m| m.gpu.sm.control.constant_latency[3]
     )
     .default("651")

@@ -1,4 +1,4 @@
-//! How a key is declared, and how its value comes into its field.
+//! Declaration of keys, and conversion of values to fields of `Machine`.
 
 use super::super::choices::Words;
 use super::super::machine::Machine;
@@ -7,41 +7,41 @@ use super::super::value::{Kind, Value};
 /// The declaration of a key.
 #[derive(Debug)]
 pub struct Key {
-    /// The whole dotted name.
+    /// The full dotted name.
     pub path: &'static str,
-    /// What it takes.
+    /// The kind of value.
     pub kind: Kind,
-    /// What it means.
+    /// The meaning of the key, for messages and the reference.
     pub doc: &'static str,
-    /// The value when none is given, as TOML; `None` makes the key required.
+    /// The default value as TOML; `None` for a required key.
     pub default: Option<&'static str>,
-    /// The corresponding option of Accel-Sim, where there is one.
+    /// The corresponding option of Accel-Sim, if there is one.
     pub option: Option<&'static str>,
-    /// The key is read only when this flag, choice or count is set ([`Value::is_set`]), or is not; one that is not read itself
-    /// counts as not set.
+    /// A condition: the key is read only if the named flag, choice or count is set ([`Value::is_set`]), or only if it is not set. A key
+    /// that is not read counts as not set.
     pub when: Option<(&'static str, bool)>,
-    /// A second condition of the same kind.
+    /// A second condition like [`Key::when`].
     pub and: Option<(&'static str, bool)>,
-    /// Written in resolved machines only where it differs from the default, because it means nothing to most of them.
+    /// `true` if resolved machines omit the key when it has its default, because most machines do not use it.
     pub quiet: bool,
-    /// What to do about a value that is given where the key is not read; `None` ignores it.
-    pub refused: Option<Refused>,
-    /// Sets the field.
+    /// The response to a value that is given although the key is not read; `None` ignores the value.
+    pub rejection: Option<Rejection>,
+    /// Sets the field of the machine.
     pub set: fn(&mut Machine, &Value),
 }
 
-/// What to do about a value that is given where its key is not read.
+/// The rejection of a value whose key is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// What to do instead.
+pub struct Rejection {
+    /// The help text of the error.
     pub help: &'static str,
-    /// Whether the layer that makes the choice may also give the value, so that only a value of a higher layer is refused.
+    /// `true` if a value in the same layer as the condition is ignored, so that only values of higher layers are rejected.
     pub same_layer: bool,
 }
 
 impl Key {
     pub(super) const fn new(path: &'static str, kind: Kind, doc: &'static str, set: fn(&mut Machine, &Value)) -> Self {
-        Self { path, kind, doc, default: None, option: None, when: None, and: None, quiet: false, refused: None, set }
+        Self { path, kind, doc, default: None, option: None, when: None, and: None, quiet: false, rejection: None, set }
     }
 
     pub(super) const fn default(mut self, toml: &'static str) -> Self {
@@ -70,32 +70,32 @@ impl Key {
     }
 
     pub(super) const fn refused(mut self, help: &'static str) -> Self {
-        self.refused = Some(Refused { help, same_layer: false });
+        self.rejection = Some(Rejection { help, same_layer: false });
         self
     }
 
     pub(super) const fn refused_above(mut self, help: &'static str) -> Self {
-        self.refused = Some(Refused { help, same_layer: true });
+        self.rejection = Some(Rejection { help, same_layer: true });
         self
     }
 
-    /// The choices that decide whether the key is read, each with what it must be.
+    /// Returns the conditions under which the key is read: the name of each choice, and whether it must be set.
     pub fn conditions(&self) -> impl Iterator<Item = (&'static str, bool)> {
         self.when.into_iter().chain(self.and)
     }
 
-    /// The table of the key.
+    /// Returns the name of the key's table.
     pub fn table(&self) -> &'static str {
         self.path.rsplit_once('.').map_or("", |(table, _)| table)
     }
 
-    /// The key without its table.
+    /// Returns the name of the key without its table.
     pub fn name(&self) -> &'static str {
         self.path.rsplit('.').next().unwrap_or(self.path)
     }
 }
 
-/// Conversion of a value that the kind of its key has already checked.
+/// Conversion of a value that is already checked against the kind of its key.
 pub(super) trait Field {
     fn of(value: &Value) -> Self;
 }
@@ -116,7 +116,7 @@ impl Field for u32 {
     }
 }
 
-/// For kinds that let only few values through, which a check then compares with what was given.
+/// Values above 65535 are saturated; a later check rejects them by comparison with the given value.
 impl Field for u16 {
     fn of(value: &Value) -> Self {
         u64::of(value).try_into().unwrap_or(Self::MAX)
@@ -174,7 +174,7 @@ impl Field for Vec<u16> {
     }
 }
 
-/// `key!("gpu.sms", Kind::Count(1, 4096), "SMs of the chip.", |m| m.gpu.sms)`: a key that sets one field.
+/// Declares a key that sets one field: `key!("gpu.sms", Kind::Count(1, 4096), "Number of SMs.", |m| m.gpu.sms)`.
 macro_rules! key {
     ($path:literal, $kind:expr, $doc:literal, |$machine:ident| $field:expr) => {
         Key::new($path, $kind, $doc, |$machine, value| $field = Field::of(value))

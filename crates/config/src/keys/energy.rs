@@ -1,4 +1,4 @@
-//! Keys of what the energy of a machine is computed with.
+//! Keys of the energy computation.
 
 use super::super::value::Kind;
 use super::declaration::{Field, Key, key};
@@ -7,11 +7,11 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "energy.set",
         Kind::Text,
-        "The set of event energies: the name of a built-in one, the path of a file, or \"none\", which reports no energy.",
+        "Set of event energies: the name of a built-in set, the path of a file, or \"none\" for no energy report.",
         |m| m.energy.set
     )
     .default("\"none\""),
-    key!("energy.voltage", Kind::Voltage, "Core voltage, by which the set's energies are scaled; 0 is the voltage of the set.", |m| m
+    key!("energy.voltage", Kind::Voltage, "Core voltage, which scales the set's energies; 0 for the voltage of the set.", |m| m
         .energy
         .millivolts)
     .default("\"0 mV\""),

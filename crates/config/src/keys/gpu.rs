@@ -1,22 +1,22 @@
 //! Keys of the chip as a whole: its name, its clocks, its SMs and the grid scheduler.
 
 use super::super::choices::Words;
-use super::super::machine::{Capability, CtaOrder, Sharing, Switch, UnderWay};
+use super::super::machine::{Capability, CtaOrder, InFlightPolicy, Sharing, Switch};
 use super::super::value::Kind;
 use super::declaration::{Field, Key, key};
 
 pub(super) const KEYS: &[Key] = &[
-    key!("name", Kind::Text, "The machine's name, as reports print it.", |m| m.name),
-    key!("decision_latency", Kind::Cycles("core", 0, 1 << 20), "From a controller's decision to its effect.", |m| m.decision_latency)
+    key!("name", Kind::Text, "The machine's name in reports.", |m| m.name),
+    key!("decision_latency", Kind::Cycles("core", 0, 1 << 20), "Cycles from a controller's decision to its effect.", |m| m.decision_latency)
         .default("0"),
-    key!("clocks.core", Kind::Frequency, "SMs and the grid scheduler.", |m| m.clocks.core).option("-gpgpu_clock_domains, 1st"),
-    key!("clocks.noc", Kind::Frequency, "Network subnets.", |m| m.clocks.noc).option("-gpgpu_clock_domains, 2nd"),
+    key!("clocks.core", Kind::Frequency, "Clock of the SMs and the grid scheduler.", |m| m.clocks.core).option("-gpgpu_clock_domains, 1st"),
+    key!("clocks.noc", Kind::Frequency, "Clock of the network subnets.", |m| m.clocks.noc).option("-gpgpu_clock_domains, 2nd"),
     key!("clocks.llc", Kind::Frequency, "LLC slices.", |m| m.clocks.llc).option("-gpgpu_clock_domains, 3rd"),
-    key!("clocks.dram", Kind::Frequency, "DRAM command clock.", |m| m.clocks.dram).option("-gpgpu_clock_domains, 4th"),
+    key!("clocks.dram", Kind::Frequency, "Clock of DRAM commands.", |m| m.clocks.dram).option("-gpgpu_clock_domains, 4th"),
     key!(
         "clocks.tensor_load",
         Kind::Numbers,
-        "The clock of the SMs in MHz where 0, 20, 40 .. % of what the matrix units can do is done, for `--clock auto`; empty where it is not known.",
+        "SM clock in MHz at 0, 20, 40, .. % utilisation of the matrix units, for `--clock auto`; empty if it is not known.",
         |m| m.gpu.tensor_clocks
     )
     .default("[]")
@@ -24,33 +24,33 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.compute_capability",
         Kind::Choice(Capability::WORDS),
-        "The generation of machine code that the GPU executes. It chooses the listing of a program, and code that does not fit is noted or refused.",
+        "Generation of machine code that the GPU executes. It selects the listing of a program; code for another generation is noted or rejected.",
         |m| m.gpu.compute_capability
     )
     .default("\"unknown\"")
     .quiet()
     .option("-gpgpu_compute_capability_major and _minor"),
-    key!("gpu.sms", Kind::Count(1, 4096), "SMs of the chip.", |m| m.gpu.sms).option("-gpgpu_n_clusters x -gpgpu_n_cores_per_cluster"),
+    key!("gpu.sms", Kind::Count(1, 4096), "Number of SMs.", |m| m.gpu.sms).option("-gpgpu_n_clusters x -gpgpu_n_cores_per_cluster"),
     key!(
         "gpu.dispatch.latency",
         Kind::Cycles("core", 1, 4096),
         "Latency of the links between the grid scheduler and the SMs, each way.",
         |m| m.gpu.dispatch.latency
     ),
-    key!("gpu.dispatch.ahead", Kind::Count(0, 64), "CTAs bound to an SM beyond those resident.", |m| m.gpu.dispatch.ahead).default("1"),
+    key!("gpu.dispatch.ahead", Kind::Count(0, 64), "CTAs bound to an SM beyond the resident CTAs.", |m| m.gpu.dispatch.ahead).default("1"),
     key!(
         "gpu.dispatch.order",
         Kind::Numbers,
-        "The order in which the SMs are served, as a list of all their numbers; ascending where the list is empty.",
+        "Dispatch order of the SMs, as a list of all SM numbers; ascending if empty.",
         |m| m.gpu.dispatch.order
     )
     .default("[]"),
-    key!("gpu.dispatch.cta_order", Kind::Choice(CtaOrder::WORDS), "Which SM gets the next CTA.", |m| m.gpu.dispatch.cta_order)
+    key!("gpu.dispatch.cta_order", Kind::Choice(CtaOrder::WORDS), "Policy that selects the SM of the next CTA.", |m| m.gpu.dispatch.cta_order)
         .default("\"rotating\""),
     key!(
         "gpu.dispatch.ctas_per_cycle",
         Kind::Count(0, 65535),
-        "CTAs that the grid scheduler hands out in a cycle, beside clusters, to SMs on which CTAs of their kernel have ended; 0 for one to each SM.",
+        "Maximum number of CTAs per cycle, clusters not counted, that the grid scheduler sends to SMs on which CTAs of their kernel have ended; 0 for one per SM.",
         |m| m.gpu.dispatch.ctas_per_cycle
     )
     .default("0")
@@ -58,7 +58,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.dispatch.cta_interval",
         Kind::Cycles("core", 0, 4096),
-        "From the start of a CTA on an SM to that of the next, at least, without what its warps take.",
+        "Minimum cycles between the starts of two CTAs on an SM, in addition to `warp_interval` for each warp.",
         |m| m.gpu.dispatch.cta_interval
     )
     .default("0")
@@ -66,7 +66,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.dispatch.warp_interval",
         Kind::Cycles("core", 0, 256),
-        "So much longer for each warp of the CTA.",
+        "Minimum cycles between the starts of two CTAs on an SM, per warp of the CTA.",
         |m| m.gpu.dispatch.warp_interval
     )
     .default("0")
@@ -74,40 +74,40 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.dispatch.launch_latency",
         Kind::Cycles("core", 0, 1 << 30),
-        "From the launch of a kernel, its predecessors in the stream having ended, to its first CTA's start.",
+        "Cycles from the launch of a kernel, after the end of its predecessors in the stream, to the start of its first CTA.",
         |m| m.gpu.dispatch.launch_latency
     )
     .option("-gpgpu_kernel_launch_latency"),
-    key!("gpu.dispatch.max_kernels", Kind::Count(1, 1024), "Kernels that may run at once on the chip.", |m| m.gpu.dispatch.max_kernels)
+    key!("gpu.dispatch.max_kernels", Kind::Count(1, 1024), "Maximum number of concurrent kernels on the chip.", |m| m.gpu.dispatch.max_kernels)
         .option("-gpgpu_max_concurrent_kernel"),
-    key!("gpu.dispatch.share_sm", Kind::Flag, "Whether CTAs of different kernels may share an SM.", |m| m.gpu.dispatch.share_sm)
+    key!("gpu.dispatch.share_sm", Kind::Flag, "True if CTAs of different kernels may share an SM.", |m| m.gpu.dispatch.share_sm)
         .default("false")
         .option("-gpgpu_concurrent_kernel_sm"),
     key!(
         "gpu.dispatch.sharing",
         Kind::Choice(Sharing::WORDS),
-        "How kernels that run at once divide the SMs. With `interleaved` they share SMs whatever `share_sm` says.",
+        "Division of the SMs between concurrent kernels. With `interleaved`, kernels share SMs even if `share_sm` is false.",
         |m| m.gpu.dispatch.sharing
     )
     .default("\"left-over\""),
     key!(
         "gpu.dispatch.switch",
         Kind::Choice(Switch::WORDS),
-        "What saving and restoring the context of a CTA is, when a controller takes it away.",
+        "Cost model of saving and restoring the context of a CTA that a controller preempts.",
         |m| m.gpu.dispatch.switch
     )
     .default("\"time\""),
     key!(
         "gpu.dispatch.under_way",
-        Kind::Choice(UnderWay::WORDS),
-        "What becomes of the instructions under way of a CTA that a controller takes away.",
+        Kind::Choice(InFlightPolicy::WORDS),
+        "Treatment of in-flight instructions of a CTA that a controller preempts.",
         |m| m.gpu.dispatch.under_way
     )
     .default("\"awaited\""),
     key!(
         "gpu.cluster.gpcs",
         Kind::Numbers,
-        "The GPC of each SM, in the order of the SMs: the CTAs of a cluster run on SMs of one GPC. One GPC has all SMs where the list is empty.",
+        "GPC of each SM, in SM order: the CTAs of a cluster run on SMs of one GPC. If empty, one GPC contains all SMs.",
         |m| m.gpu.cluster.gpcs
     )
     .default("[]")
@@ -115,7 +115,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.cluster.interval",
         Kind::Cycles("core", 1, 4096),
-        "From the launch of a cluster to that of the next (H100: 3.2).",
+        "Cycles between the launches of two clusters (H100: 3.2).",
         |m| m.gpu.cluster.interval
     )
     .default("3")
@@ -123,7 +123,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.cluster.link_latency",
         Kind::Cycles("core", 1, 4096),
-        "Latency of the links between an SM and the network of clusters, each way.",
+        "Latency of the links between an SM and the cluster network, each way.",
         |m| m.gpu.cluster.link_latency
     )
     .default("40")
@@ -131,7 +131,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.cluster.hop",
         Kind::Cycles("core", 0, 4096),
-        "In the network of clusters on the way to an SM (H100, clusters.dsmem_latency_4: 205 with both links and hops).",
+        "Cycles that a packet spends in the cluster network on its way to an SM (H100, clusters.dsmem_latency_4: 205 with both links and hops).",
         |m| m.gpu.cluster.hop
     )
     .default("40")
@@ -139,7 +139,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.cluster.request",
         Kind::Cycles("core", 1, 4096),
-        "In which requests for 1 KiB of shared memory of others leave an SM (H100: SMs that read each other get 17.07 bytes per cycle).",
+        "Cycles per KiB requested from the shared memory of other SMs: the rate at which requests leave an SM (H100: SMs that read each other's shared memory get 17.07 bytes per cycle).",
         |m| m.gpu.cluster.request
     )
     .default("20")
@@ -147,7 +147,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.cluster.reply",
         Kind::Cycles("core", 1, 4096),
-        "In which 1 KiB of answers leaves an SM (H100: 25.6 bytes per cycle leave one that several read).",
+        "Cycles per KiB of replies that leave an SM (H100: 25.6 bytes per cycle leave an SM that several SMs read).",
         |m| m.gpu.cluster.reply
     )
     .default("40")
@@ -155,7 +155,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.cluster.receive",
         Kind::Cycles("core", 1, 4096),
-        "In which 1 KiB of answers comes to an SM (H100: 21.3 bytes per cycle).",
+        "Cycles per KiB of replies that an SM receives (H100: 21.3 bytes per cycle).",
         |m| m.gpu.cluster.receive
     )
     .default("48")
@@ -163,7 +163,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.cluster.store",
         Kind::Cycles("core", 1, 4096),
-        "In which 1 KiB of stores leaves an SM (H100: 20.4 bytes per cycle).",
+        "Cycles per KiB of stores that leave an SM (H100: 20.4 bytes per cycle).",
         |m| m.gpu.cluster.store
     )
     .default("50")
@@ -171,7 +171,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.cluster.accept",
         Kind::Cycles("core", 1, 4096),
-        "In which 1 KiB of stores comes to an SM (H100: 38 bytes per cycle from several).",
+        "Cycles per KiB of stores that an SM receives (H100: 38 bytes per cycle from several SMs).",
         |m| m.gpu.cluster.accept
     )
     .default("27")
@@ -179,7 +179,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.cluster.in_flight",
         Kind::Count(1, 1024),
-        "Instructions of an SM on shared memory of others that are not done (chosen).",
+        "Maximum number of an SM's outstanding instructions on the shared memory of other SMs (chosen).",
         |m| m.gpu.cluster.in_flight
     )
     .default("64")

@@ -7,10 +7,10 @@ use super::cache::cache_keys;
 use super::declaration::{Field, Key, key};
 
 pub(super) const KEYS: &[Key] = &[
-    key!("gpu.sm.shared.banks", Kind::Count(1, 1024), "Banks of four bytes.", |m| m.gpu.sm.shared.banks).option("-gpgpu_shmem_num_banks"),
-    key!("gpu.sm.shared.latency", Kind::Cycles("core", 1, 4096), "From access to data, without conflicts.", |m| m.gpu.sm.shared.latency)
+    key!("gpu.sm.shared.banks", Kind::Count(1, 1024), "Number of banks, each four bytes wide.", |m| m.gpu.sm.shared.banks).option("-gpgpu_shmem_num_banks"),
+    key!("gpu.sm.shared.latency", Kind::Cycles("core", 1, 4096), "Cycles from access to data, without bank conflicts.", |m| m.gpu.sm.shared.latency)
         .option("-gpgpu_smem_latency"),
-    key!("gpu.sm.shared.atomic_latency", Kind::Cycles("core", 0, 4096), "What an atomic in shared memory takes more that returns a value.", |m| m
+    key!("gpu.sm.shared.atomic_latency", Kind::Cycles("core", 0, 4096), "Additional cycles of a shared-memory atomic that returns a value.", |m| m
         .gpu
         .sm
         .shared
@@ -20,17 +20,17 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.lsu.sector_requests",
         Kind::Flag,
-        "Whether the coalescer makes requests of one sector each (Maxwell and later) rather than of a line with a sector mask (Fermi).",
+        "True if the coalescer makes requests of one sector each (Maxwell and later), false if it makes requests of a line with a sector mask (Fermi).",
         |m| m.gpu.sm.lsu.sector_requests
     )
     .option("-gpgpu_coalesce_arch, 40 and above"),
-    key!("gpu.sm.lsu.response_queue", Kind::Count(1, 16384), "Replies that wait between the network and the L1.", |m| m
+    key!("gpu.sm.lsu.response_queue", Kind::Count(1, 16384), "Capacity of the reply queue between the network and the L1.", |m| m
         .gpu
         .sm
         .lsu
         .response_queue)
     .option("-gpgpu_n_ldst_response_buffer_size"),
-    key!("gpu.sm.lsu.ejection_queue", Kind::Count(1, 16384), "Packets that wait between the network and the SM.", |m| m
+    key!("gpu.sm.lsu.ejection_queue", Kind::Count(1, 16384), "Capacity of the packet queue between the network and the SM.", |m| m
         .gpu
         .sm
         .lsu
@@ -39,7 +39,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.lsu.lines_past_l1",
         Kind::Flag,
-        "Whether a read past the L1 asks for all its sectors of a line at once, not for one after the other.",
+        "True if a read that bypasses the L1 requests all its sectors of a line in one request, false if it requests them one by one.",
         |m| m.gpu.sm.lsu.lines_past_l1
     )
     .default("false")
@@ -47,7 +47,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.lsu.replies",
         Kind::Count(1, 8),
-        "Replies that leave the network, and are taken, in a core cycle; the L1 fills one sector.",
+        "Replies that leave the network and are accepted per core cycle; the L1 fills one sector.",
         |m| m.gpu.sm.lsu.replies
     )
     .default("1")
@@ -55,45 +55,45 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.lsu.return_bytes",
         Kind::Count(0, 4096),
-        "Bytes of loaded values that reach the registers of a scheduler's warps in a core cycle, a whole register of a warp at a time, \
-         other than from shared memory; 0 for any number.",
+        "Bytes of loaded values written to the registers of a scheduler's warps per core cycle, a whole register of a warp at a time, \
+         shared memory excluded; 0 for no limit.",
         |m| m.gpu.sm.lsu.return_bytes
     )
     .default("0"),
     key!(
         "gpu.sm.lsu.merged_loads",
         Kind::Count(0, 8192),
-        "Sectors under way for loads past the L1 for which another load of the SM waits, rather than ask again: a request serves two loads; 0 for none.",
+        "Maximum number of in-flight sectors, requested past the L1, that another load of the SM may join instead of sending a request. A request serves at most two loads; 0 for none.",
         |m| m.gpu.sm.lsu.merged_loads
     )
     .default("0"),
     key!(
         "gpu.sm.lsu.combined_stores",
         Kind::Count(0, 1024),
-        "Lines of which parts of sectors that stores wrote wait behind the L1 for stores to the rest; a whole sector does not wait; 0 for none.",
+        "Lines with partially written sectors that can wait behind the L1 for stores to the rest; a completely written sector does not wait. 0 for none.",
         |m| m.gpu.sm.lsu.combined_stores
     )
     .default("0"),
-    key!("gpu.sm.lsu.combine_wait", Kind::Cycles("core", 1, 4096), "How long such a line waits, unless another needs its place.", |m| m
+    key!("gpu.sm.lsu.combine_wait", Kind::Cycles("core", 1, 4096), "Cycles for which a partially written line waits, unless another line needs its entry.", |m| m
         .gpu
         .sm
         .lsu
         .combine_wait)
     .default("32"),
-    key!("gpu.sm.l1.banks", Kind::Count(1, 64), "Banks, interleaved by sector.", |m| m.gpu.sm.l1.banks).option("-gpgpu_l1_banks"),
-    key!("gpu.sm.l1.latency", Kind::Cycles("core", 1, 4096), "From access to data on a hit.", |m| m.gpu.sm.l1.latency)
+    key!("gpu.sm.l1.banks", Kind::Count(1, 64), "Number of banks, interleaved by sector.", |m| m.gpu.sm.l1.banks).option("-gpgpu_l1_banks"),
+    key!("gpu.sm.l1.latency", Kind::Cycles("core", 1, 4096), "Cycles from access to data on a hit.", |m| m.gpu.sm.l1.latency)
         .option("-gpgpu_l1_latency"),
     key!(
         "gpu.sm.l1.write_ratio",
         Kind::Percent,
-        "Lines that may be dirty or partially written before writes evict rather than allocate.",
+        "Share of lines that may be dirty or partially written before writes evict instead of allocating.",
         |m| m.gpu.sm.l1.write_ratio
     )
     .default("\"0 %\"")
     .option("-gpgpu_l1_cache_write_ratio"),
-    key!("gpu.sm.l1.flush_at_kernel", Kind::Flag, "Whether the L1 is invalidated when a kernel starts.", |m| m.gpu.sm.l1.flush_at_kernel)
+    key!("gpu.sm.l1.flush_at_kernel", Kind::Flag, "True if the L1 is invalidated when a kernel starts.", |m| m.gpu.sm.l1.flush_at_kernel)
         .option("-gpgpu_flush_l1_cache"),
-    key!("gpu.sm.l1.system_loads", Kind::Choice(SystemLoads::WORDS), "Where loads of system scope (`.STRONG.SYS`) look.", |m| m
+    key!("gpu.sm.l1.system_loads", Kind::Choice(SystemLoads::WORDS), "Cache level that serves loads of system scope (`.STRONG.SYS`).", |m| m
         .gpu
         .sm
         .l1
@@ -102,7 +102,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.l1.data_latency",
         Kind::Cycles("core", 0, 4096),
-        "From the look-up of the tags, after which a miss leaves, to the data of a load that hits.",
+        "Cycles from the tag lookup, after which a miss leaves, to the data of a load that hits.",
         |m| m.gpu.sm.l1.data_latency
     )
     .default("0")
@@ -110,7 +110,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.l1.fills",
         Kind::Count(1, 8),
-        "Sectors that the L1 fills in a core cycle, of the replies that `gpu.sm.lsu.replies` lets in.",
+        "Sectors that the L1 fills per core cycle, from the replies accepted by `gpu.sm.lsu.replies`.",
         |m| m.gpu.sm.l1.fills
     )
     .default("1")
@@ -118,7 +118,7 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.l1.answers",
         Kind::Count(1, 8),
-        "Sectors that loads waited for and that the L1 returns in a core cycle; sectors that hit are not among them.",
+        "Sectors that the L1 returns per core cycle to loads that missed; hits are not included.",
         |m| m.gpu.sm.l1.answers
     )
     .default("1")
@@ -126,33 +126,33 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.l1.line_requests",
         Kind::Flag,
-        "Whether the sectors of a line that an access misses leave as one request, rather than one per core cycle.",
+        "True if the missing sectors of a line leave as one request, false if they leave one per core cycle.",
         |m| m.gpu.sm.l1.line_requests
     )
     .default("false")
     .quiet(),
-    key!("gpu.sm.l1.prefetch", Kind::Choice(Prefetch::WORDS), "What is fetched before a load asks for it.", |m| m.gpu.sm.l1.prefetch)
+    key!("gpu.sm.l1.prefetch", Kind::Choice(Prefetch::WORDS), "Prefetching policy.", |m| m.gpu.sm.l1.prefetch)
         .default("\"none\""),
-    key!("gpu.sm.l1.prefetch_distance", Kind::Count(1, 256), "How many lines, strides or misses ahead of a load is prefetched.", |m| m
+    key!("gpu.sm.l1.prefetch_distance", Kind::Count(1, 256), "Prefetch distance in lines, strides or misses.", |m| m
         .gpu
         .sm
         .l1
         .prefetch_distance)
     .when("gpu.sm.l1.prefetch", true)
-    .refused("nothing is prefetched; `gpu.sm.l1.prefetch` chooses what is")
+    .refused("the L1 has no prefetcher; `gpu.sm.l1.prefetch` selects one")
     .default("1"),
-    key!("gpu.sm.l1.prefetch_degree", Kind::Count(1, 64), "How many sectors a load prefetches with `ghb` or `own`; the others prefetch one for each access.", |m| m
+    key!("gpu.sm.l1.prefetch_degree", Kind::Count(1, 64), "Sectors that a load prefetches with `ghb` or `own`; other prefetchers fetch one per access.", |m| m
         .gpu
         .sm
         .l1
         .prefetch_degree)
     .when("gpu.sm.l1.prefetch", true)
-    .refused("nothing is prefetched; `gpu.sm.l1.prefetch` chooses what is")
+    .refused("the L1 has no prefetcher; `gpu.sm.l1.prefetch` selects one")
     .default("1"),
     Key::new(
         "gpu.sm.l1.cache.present",
         Kind::Flag,
-        "Whether the SM has an L1; without one the other keys of the table are not read.",
+        "True if the SM has an L1; otherwise, the other keys of the table are not read.",
         |m, value| m.gpu.sm.l1.cache = bool::of(value).then(Cache::default),
     )
     .default("true")
@@ -165,7 +165,7 @@ pub(super) const UNIFIED_KEYS: &[Key] = &[
     Key::new(
         "gpu.sm.l1.unified.adaptive",
         Kind::Flag,
-        "Whether L1 and shared memory divide one memory by what a kernel needs; else the L1's geometry stays as written.",
+        "True if L1 and shared memory divide one memory according to the needs of a kernel; otherwise, the L1's geometry is fixed.",
         |m, value| m.gpu.sm.l1.unified = bool::of(value).then(Box::default),
     )
     .default("false")
@@ -173,30 +173,30 @@ pub(super) const UNIFIED_KEYS: &[Key] = &[
     key!("gpu.sm.l1.unified.total_bytes", Kind::Bytes(1, 1 << 24), "Size of the unified memory.", |m| unified(m).total_bytes)
         .when("gpu.sm.l1.unified.adaptive", true)
         .option("-gpgpu_unified_l1d_size"),
-    key!("gpu.sm.l1.unified.shared_options", Kind::Sizes, "Shared memory sizes to choose from, ascending.", |m| unified(m).shared_options)
+    key!("gpu.sm.l1.unified.shared_options", Kind::Sizes, "Possible sizes of shared memory, ascending.", |m| unified(m).shared_options)
         .when("gpu.sm.l1.unified.adaptive", true)
         .option("-gpgpu_shmem_option"),
     key!(
         "gpu.sm.l1.unified.headroom",
         Kind::Count(1, 64),
-        "How often the shared memory of the CTAs that fit an SM is to fit, for kernels with shared memory of their own.",
+        "Multiple of the shared memory of the CTAs that fit an SM for which the chosen size must suffice, for kernels that use shared memory.",
         |m| unified(m).headroom
     )
     .when("gpu.sm.l1.unified.adaptive", true)
     .default("1"),
-    key!("gpu.sm.l1.unified.headroom_limit", Kind::Bytes(0, 1 << 24), "No size above this one is chosen for headroom.", |m| unified(m)
+    key!("gpu.sm.l1.unified.headroom_limit", Kind::Bytes(0, 1 << 24), "Maximum size that is chosen for headroom.", |m| unified(m)
         .headroom_limit)
     .when("gpu.sm.l1.unified.adaptive", true)
     .default("\"0 B\""),
     key!(
         "gpu.sm.l1.unified.least_per_cta",
         Kind::Bytes(0, 1 << 24),
-        "Shared memory for each CTA that fits an SM, whatever it needs.",
+        "Minimum shared memory per CTA that fits an SM, even if the CTA needs less.",
         |m| unified(m).least_per_cta
     )
     .when("gpu.sm.l1.unified.adaptive", true)
     .default("\"0 B\""),
-    key!("gpu.sm.l1.unified.least_limit", Kind::Bytes(0, 1 << 24), "No size above this one is chosen for `least_per_cta`.", |m| unified(m)
+    key!("gpu.sm.l1.unified.least_limit", Kind::Bytes(0, 1 << 24), "Maximum size that is chosen for `least_per_cta`.", |m| unified(m)
         .least_limit)
     .when("gpu.sm.l1.unified.adaptive", true)
     .default("\"0 B\""),

@@ -1,7 +1,7 @@
-//! Every key of a machine, declared once: its name, what it takes, what it means, where its value comes from in
-//! Accel-Sim's configurations, its default, and the field of `Machine` that it sets.
+//! All keys of a machine. Each key is declared once: its name, its kind of value, its meaning, the corresponding option of Accel-Sim, its
+//! default, and the field of `Machine` that it sets.
 //!
-//! The reader, the writer, the checks for unknown and missing keys and the reference in `docs/machines.md` all walk this list.
+//! The reader, the writer, the checks for unknown and missing keys and the reference in `docs/machines.md` all use this list.
 
 mod cache;
 mod ccws;
@@ -19,10 +19,10 @@ mod system;
 mod texture;
 mod units;
 
-pub use declaration::{Key, Refused};
+pub use declaration::{Key, Rejection};
 pub use units::CLASSES;
 
-/// All keys, in the order in which a resolved machine is written. A flag comes before the keys that depend on it.
+/// Returns all keys in the order in which a resolved machine is written. A flag comes before the keys that depend on it.
 pub fn all() -> impl Iterator<Item = &'static Key> {
     let control = control::KEYS.iter().chain(control::PIPE_KEYS).chain(control::CONSTANT_KEYS);
     let sm = sm::KEYS.iter().chain(ccws::KEYS).chain(units::KEYS).chain(units::TIMING_KEYS).chain(control);
@@ -31,7 +31,7 @@ pub fn all() -> impl Iterator<Item = &'static Key> {
     gpu::KEYS.iter().chain(sm).chain(l1).chain(cpu::KEYS).chain(noc::KEYS).chain(memory).chain(energy::KEYS).chain(system::KEYS)
 }
 
-/// The key of that name.
+/// Returns the key with the name `path`.
 pub fn find(path: &str) -> Option<&'static Key> {
     all().find(|key| key.path == path)
 }
@@ -40,7 +40,7 @@ pub fn find(path: &str) -> Option<&'static Key> {
 mod tests {
     use super::super::layout::Layout;
     use super::super::machine::Machine;
-    use super::super::seat::Seat;
+    use super::super::mesh_nodes::Seat;
     use super::super::system::{Node, Wire};
     use super::super::value::{Kind, Value};
     use super::*;
@@ -67,10 +67,10 @@ mod tests {
         }
     }
 
-    /// Sets every number to one of its own and looks for it in the machine: a key that sets a wrong field, or a field
-    /// without a key, shows as a missing or an untouched number.
+    /// Sets every numeric key to a distinct number and searches for that number in the machine. A key that sets a wrong field shows as a
+    /// missing number, and a field without a key as a 0.
     #[test]
-    fn every_number_of_the_machine_is_set_by_its_own_key() {
+    fn every_number_of_the_machine_is_set_by_one_key() {
         let mut machine = Machine::default();
         let mut numbers = Vec::new();
         for (i, key) in all().enumerate() {
@@ -97,9 +97,9 @@ mod tests {
             }
             (key.set)(&mut machine, &value);
         }
-        // Bits that a system of several GPUs takes from the map follow from its other keys.
+        // A system of several GPUs computes these address bits from its other keys.
         let text = format!("{machine:?}").replace("constant_bits: (0, 0)", "");
-        // A core's own caches have a fill port of their own, and keep no parts of sectors.
+        // The private caches of CPU cores have a separate fill port and do not merge partial sectors.
         let text = text
             .replace("fill_cycles: 0", "")
             .replace("merge_cycles: 0", "")
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_says_what_it_means_in_a_sentence() {
+    fn every_key_has_a_sentence_as_documentation() {
         for key in all() {
             assert!(key.doc.ends_with('.') && key.doc.starts_with(char::is_uppercase), "{}: {:?}", key.path, key.doc);
         }

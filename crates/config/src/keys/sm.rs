@@ -1,41 +1,41 @@
-//! Keys of an SM: its slots and storage, schedulers, fetch and operand collection.
+//! Keys of an SM: warp slots and storage, schedulers, fetch and operand collection.
 
 use super::super::choices::Words;
 use super::super::machine::{Allocation, CoreStyle, Machine, SimpleCache, WarpOrder};
 use super::super::value::Kind;
 use super::declaration::{Field, Key, key};
 
-/// A fixed time that a miss of a small cache takes.
+/// The miss latency of a small cache, in core cycles.
 const MISS: Kind = Kind::Cycles("core", 1, 4096);
-/// What a set of a small cache holds, and how many sets there are.
+/// The associativity and the number of sets of a small cache.
 const WAYS: Kind = Kind::Count(1, 64);
 const SETS: Kind = Kind::Count(1, 4096);
 
 pub(super) const KEYS: &[Key] = &[
     key!("gpu.sm.warps", Kind::Count(1, 64), "Warp slots.", |m| m.gpu.sm.warps).option("-gpgpu_shader_core_pipeline, threads / 32"),
     key!("gpu.sm.max_ctas", Kind::Count(1, 64), "CTA slots.", |m| m.gpu.sm.max_ctas).option("-gpgpu_shader_cta"),
-    key!("gpu.sm.max_threads", Kind::Count(32, 2048), "Threads, at most `warps` times 32.", |m| m.gpu.sm.max_threads)
+    key!("gpu.sm.max_threads", Kind::Count(32, 2048), "Maximum number of threads, at most `warps` times 32.", |m| m.gpu.sm.max_threads)
         .option("-gpgpu_shader_core_pipeline"),
     key!("gpu.sm.registers", Kind::Count(32, 1 << 24), "Registers of 32 bits in the register file.", |m| m.gpu.sm.registers)
         .option("-gpgpu_shader_registers"),
-    key!("gpu.sm.register_granularity", Kind::Count(1, 65536), "Registers are allocated to a warp in multiples of this many.", |m| m
+    key!("gpu.sm.register_granularity", Kind::Count(1, 65536), "Granularity in which registers are allocated to a warp.", |m| m
         .gpu
         .sm
         .register_granularity),
     key!("gpu.sm.shared_bytes", Kind::Bytes(0, 1 << 24), "Shared memory that CTAs can use.", |m| m.gpu.sm.shared_bytes)
         .option("-gpgpu_shmem_size"),
-    key!("gpu.sm.shared_granularity", Kind::Bytes(1, 1 << 24), "Shared memory is allocated to a CTA in multiples of this size.", |m| m
+    key!("gpu.sm.shared_granularity", Kind::Bytes(1, 1 << 24), "Granularity in which shared memory is allocated to a CTA.", |m| m
         .gpu
         .sm
         .shared_granularity),
     key!(
         "gpu.sm.shared_least",
         Kind::Bytes(0, 1 << 20),
-        "The least shared memory of a CTA: what the system reserves, which compilers count where a kernel has shared memory of its own.",
+        "Minimum shared memory of a CTA: the system's reservation, which compilers include in the size of a kernel with shared memory.",
         |m| m.gpu.sm.shared_least
     )
     .default("\"0 B\""),
-    key!("gpu.sm.style", Kind::Choice(CoreStyle::WORDS), "Whether schedulers own their register banks and execution units.", |m| m
+    key!("gpu.sm.style", Kind::Choice(CoreStyle::WORDS), "Core style: shared or per-scheduler register banks and execution units.", |m| m
         .gpu
         .sm
         .style)
@@ -45,19 +45,19 @@ pub(super) const KEYS: &[Key] = &[
         .sm
         .schedulers)
     .option("-gpgpu_num_sched_per_core"),
-    key!("gpu.sm.order", Kind::Choice(WarpOrder::WORDS), "The order in which a scheduler considers its warps.", |m| m.gpu.sm.order)
+    key!("gpu.sm.order", Kind::Choice(WarpOrder::WORDS), "Scheduling order of warps.", |m| m.gpu.sm.order)
         .option("-gpgpu_scheduler"),
-    key!("gpu.sm.ready_queue", Kind::Count(1, 64), "Warps in the ready queue of a scheduler with a two-level order.", |m| m
+    key!("gpu.sm.ready_queue", Kind::Count(1, 64), "Size of the ready queue of a scheduler with a two-level order, in warps.", |m| m
         .gpu
         .sm
         .ready_queue)
     .default("6"),
-    key!("gpu.sm.allocation", Kind::Choice(Allocation::WORDS), "How CTAs take the registers and the shared memory of an SM.", |m| m
+    key!("gpu.sm.allocation", Kind::Choice(Allocation::WORDS), "Allocation of an SM's registers and shared memory to CTAs.", |m| m
         .gpu
         .sm
         .allocation)
     .default("\"counts\""),
-    key!("gpu.sm.warp_states", Kind::Flag, "Whether the states of warps are counted, which slows runs down a little: those of Nsight Compute with control words, else those of a warp before the collectors.", |m| m
+    key!("gpu.sm.warp_states", Kind::Flag, "True if the states of warps are counted, which slows runs down slightly. With control words, the states are those of Nsight Compute; otherwise, they are the states of a warp before the collectors.", |m| m
         .gpu
         .sm
         .warp_states)
@@ -65,11 +65,11 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.wake_latency",
         Kind::Cycles("core", 0, 1 << 20),
-        "From the end of power gating until CTAs may start; the default is chosen, in the order of published gating of execution units.",
+        "Cycles from the end of power gating to the first possible CTA start. The default is chosen, in the order of magnitude of published power gating of execution units.",
         |m| m.gpu.sm.wake_latency
     )
     .default("32"),
-    key!("gpu.sm.issue_width", Kind::Count(1, 2), "Instructions that a scheduler may issue in a cycle, from one warp.", |m| m
+    key!("gpu.sm.issue_width", Kind::Count(1, 2), "Maximum number of instructions that a scheduler issues per cycle, from one warp.", |m| m
         .gpu
         .sm
         .issue_width)
@@ -78,19 +78,19 @@ pub(super) const KEYS: &[Key] = &[
     key!(
         "gpu.sm.dual_issue_distinct",
         Kind::Flag,
-        "Whether two instructions issued in one cycle must go to different kinds of unit.",
+        "True if two instructions issued in one cycle must use different kinds of units.",
         |m| m.gpu.sm.dual_issue_distinct
     )
     .default("true")
     .option("-gpgpu_dual_issue_diff_exec_units"),
-    key!("gpu.sm.result_buses", Kind::Count(1, 64), "Writes into the register file per cycle from fixed-latency units.", |m| m
+    key!("gpu.sm.result_buses", Kind::Count(1, 64), "Register-file writes per cycle from fixed-latency units.", |m| m
         .gpu
         .sm
         .result_buses)
     .option("-gpgpu_pipeline_widths, EX_WB"),
-    key!("gpu.sm.fetch.buffer", Kind::Count(1, 4), "Decoded instructions that a warp's buffer holds.", |m| m.gpu.sm.fetch.buffer)
+    key!("gpu.sm.fetch.buffer", Kind::Count(1, 4), "Capacity of a warp's instruction buffer, in decoded instructions.", |m| m.gpu.sm.fetch.buffer)
         .option("IBUFFER_SIZE, a constant of its sources"),
-    key!("gpu.sm.fetch.warps_per_cycle", Kind::Count(1, 64), "Warps fetched for per cycle, over the SM.", |m| m
+    key!("gpu.sm.fetch.warps_per_cycle", Kind::Count(1, 64), "Warps fetched per cycle, over the SM.", |m| m
         .gpu
         .sm
         .fetch
@@ -99,7 +99,7 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "gpu.sm.fetch.icache.perfect",
         Kind::Flag,
-        "Whether every instruction fetch hits; else the other keys of the table describe the instruction cache.",
+        "True if every instruction fetch hits; otherwise, the other keys of the table describe the instruction cache.",
         |m, value| m.gpu.sm.fetch.icache = (!bool::of(value)).then(SimpleCache::default),
     )
     .default("true")
@@ -113,12 +113,12 @@ pub(super) const KEYS: &[Key] = &[
     key!("gpu.sm.fetch.icache.line_bytes", Kind::Bytes(16, 4096), "Bytes of a line.", |m| icache(m).line_bytes)
         .when("gpu.sm.fetch.icache.perfect", false)
         .option("-gpgpu_cache:il1, bsize"),
-    key!("gpu.sm.fetch.icache.miss_latency", MISS, "What a miss takes.", |m| icache(m).miss_latency)
+    key!("gpu.sm.fetch.icache.miss_latency", MISS, "Miss latency.", |m| icache(m).miss_latency)
         .when("gpu.sm.fetch.icache.perfect", false),
     Key::new(
         "gpu.sm.fetch.ccache.perfect",
         Kind::Flag,
-        "Whether every constant access hits; else the other keys of the table describe the constant cache.",
+        "True if every constant access hits; otherwise, the other keys of the table describe the constant cache.",
         |m, value| m.gpu.sm.fetch.ccache = (!bool::of(value)).then(SimpleCache::default),
     )
     .default("true")
@@ -132,13 +132,13 @@ pub(super) const KEYS: &[Key] = &[
     key!("gpu.sm.fetch.ccache.line_bytes", Kind::Bytes(16, 4096), "Bytes of a line.", |m| ccache(m).line_bytes)
         .when("gpu.sm.fetch.ccache.perfect", false)
         .option("-gpgpu_const_cache:l1, bsize"),
-    key!("gpu.sm.fetch.ccache.miss_latency", MISS, "What a miss takes.", |m| ccache(m).miss_latency)
+    key!("gpu.sm.fetch.ccache.miss_latency", MISS, "Miss latency.", |m| ccache(m).miss_latency)
         .when("gpu.sm.fetch.ccache.perfect", false),
     key!("gpu.sm.operands.collectors", Kind::Count(1, 64), "Collector units of the SM.", |m| m.gpu.sm.operands.collectors)
         .option("-gpgpu_operand_collector_num_units_gen"),
     key!("gpu.sm.operands.banks", Kind::Count(1, 64), "Register banks of the SM.", |m| m.gpu.sm.operands.banks)
         .option("-gpgpu_num_reg_banks"),
-    key!("gpu.sm.operands.bank_ports", Kind::Count(1, 8), "Reads that a bank serves in a cycle.", |m| m.gpu.sm.operands.bank_ports)
+    key!("gpu.sm.operands.bank_ports", Kind::Count(1, 8), "Read ports of a bank, per cycle.", |m| m.gpu.sm.operands.bank_ports)
         .option("-gpgpu_reg_file_port_throughput"),
     key!(
         "gpu.sm.operands.ports",

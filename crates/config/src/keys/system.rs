@@ -2,7 +2,7 @@
 
 use super::super::choices::Words;
 use super::super::machine::Machine;
-use super::super::system::{Launch, LinkSet, LinkTopology, Placing, System, Wire};
+use super::super::system::{Launch, LinkSet, LinkTopology, PagePlacement, System, Wire};
 use super::super::value::{Kind, Value};
 use super::declaration::{Field, Key};
 
@@ -19,7 +19,7 @@ impl Field for Vec<Wire> {
     }
 }
 
-/// A key that is read for a system only.
+/// Declares a key that is read only for a system.
 macro_rules! system_key {
     ($path:literal, $kind:expr, $doc:literal, |$system:ident| $field:expr) => {
         Key::new(concat!("system.", $path), $kind, $doc, |machine, value| {
@@ -30,7 +30,7 @@ macro_rules! system_key {
     };
 }
 
-/// A key of links of one kind.
+/// Declares a key of one kind of link.
 macro_rules! link_key {
     ($set:ident, $name:literal, $kind:expr, $doc:literal, |$links:ident| $field:expr) => {
         Key::new(concat!("system.", stringify!($set), ".", $name), $kind, $doc, |machine, value| {
@@ -45,7 +45,7 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "system.gpus",
         Kind::Count(0, 64),
-        "GPUs of the system, each as the rest of the machine describes it; 0 is one GPU without a system around it.",
+        "Number of GPUs, each as described by the rest of the machine; 0 for a single GPU without a system.",
         |machine, value| {
             let gpus = u32::of(value);
             machine.system = (gpus > 0).then(|| System { gpus, ..System::default() });
@@ -56,70 +56,83 @@ pub(super) const KEYS: &[Key] = &[
     system_key!(
         "boards",
         Kind::Count(0, 64),
-        "Boards whose constant power the set of event energies states; 0 is one for each GPU.",
+        "Number of boards, each with the constant power of the set of event energies; 0 for one board per GPU.",
         |s| s.boards
     )
     .default("0"),
-    system_key!("memory", Kind::Choice(Placing::WORDS), "Which GPU's memory holds an address.", |s| s.memory).default("\"local\""),
-    system_key!("page_bytes", Kind::Bytes(4096, 1 << 30), "Bytes of a page, a power of two.", |s| s.page_bytes).default("\"2 MiB\""),
-    system_key!("launch", Kind::Choice(Launch::WORDS), "On which GPUs the CTAs of a kernel run.", |s| s.launch).default("\"bound\""),
-    system_key!("forward", Kind::Flag, "Whether packets may pass through a GPU on their way between two others.", |s| s.forward)
-        .default("false"),
+    system_key!("memory", Kind::Choice(PagePlacement::WORDS), "Policy that assigns addresses to the memories of GPUs.", |s| s.memory)
+        .default("\"local\""),
+    system_key!("page_bytes", Kind::Bytes(4096, 1 << 30), "Page size, a power of two.", |s| s.page_bytes).default("\"2 MiB\""),
+    system_key!("launch", Kind::Choice(Launch::WORDS), "Distribution of a kernel's CTAs over GPUs.", |s| s.launch).default("\"bound\""),
+    system_key!("forward", Kind::Flag, "True if a GPU may forward packets between two other GPUs.", |s| s.forward).default("false"),
     system_key!(
         "hub.ports",
         Kind::Count(1, 64),
-        "Ports of a GPU's hub at each of its networks; each takes and gives a packet per cycle.",
+        "Ports of a GPU's hub at each network; a port sends and receives one packet per cycle.",
         |s| s.hub.ports
     )
     .default("8"),
-    system_key!("hub.latency", Kind::Cycles("noc", 1, 65536), "From a network to the hub.", |s| s.hub.latency).default("161"),
-    system_key!("hub.pending", Kind::Count(1, 1 << 20), "Requests of other GPUs that wait for answers of this one's memory.", |s| s
-        .hub
-        .pending)
+    system_key!("hub.latency", Kind::Cycles("noc", 1, 65536), "Cycles from a network to the hub.", |s| s.hub.latency).default("161"),
+    system_key!(
+        "hub.pending",
+        Kind::Count(1, 1 << 20),
+        "Maximum number of outstanding requests of other GPUs to this GPU's memory.",
+        |s| s.hub.pending
+    )
     .default("8192"),
-    system_key!("hub.copy_lines", Kind::Count(1, 65535), "Lines of 128 bytes that the copy engine has under way.", |s| s.hub.copy_lines)
-        .default("4096"),
+    system_key!("hub.copy_lines", Kind::Count(1, 65535), "Maximum number of in-flight lines of 128 bytes of the copy engine.", |s| s
+        .hub
+        .copy_lines)
+    .default("4096"),
     system_key!(
         "hub.fault_latency",
         Kind::Cycles("noc", 1, 1 << 30),
-        "Until the table of pages has given a new page to a GPU, where the first access decides.",
+        "Cycles to assign a new page to a GPU in the page table, with `memory = \"first-touch\"`.",
         |s| s.hub.fault_latency
     )
     .default("1000"),
-    system_key!("peer.topology", Kind::Choice(LinkTopology::WORDS), "Which nodes the links between GPUs connect.", |s| s.peer.topology)
-        .default("\"none\""),
-    link_key!(peer, "count", Kind::Count(1, 64), "Links between two nodes that the topology connects, unless it is a list.", |l| l.count)
-        .default("1"),
-    link_key!(peer, "columns", Kind::Count(1, 64), "GPUs of a row of a mesh.", |l| l.columns).default("2"),
-    link_key!(peer, "links", Kind::Wires, "The links of a list.", |l| l.wires).default("[]"),
-    link_key!(peer, "bandwidth_mbs", Kind::Count(1, 10_000_000), "Megabytes (10^6 bytes) per second of a link, in each direction.", |l| l
-        .bandwidth),
+    system_key!("peer.topology", Kind::Choice(LinkTopology::WORDS), "Pairs of nodes that the links between GPUs connect.", |s| s
+        .peer
+        .topology)
+    .default("\"none\""),
+    link_key!(peer, "count", Kind::Count(1, 64), "Number of parallel links between two connected nodes; not used with a list.", |l| l
+        .count)
+    .default("1"),
+    link_key!(peer, "columns", Kind::Count(1, 64), "GPUs per row of a mesh.", |l| l.columns).default("2"),
+    link_key!(peer, "links", Kind::Wires, "Links of the topology `list`.", |l| l.wires).default("[]"),
+    link_key!(
+        peer,
+        "bandwidth_mbs",
+        Kind::Count(1, 10_000_000),
+        "Bandwidth of a link in each direction, in megabytes (10^6 bytes) per second.",
+        |l| l.bandwidth
+    ),
     link_key!(
         peer,
         "latency_ns",
         Kind::Count(1, 1_000_000),
-        "Nanoseconds from the end of a packet's sending to the hub or switch at the far end.",
+        "Latency in nanoseconds from the end of a packet's transmission to its arrival at the hub or switch at the far end.",
         |l| l.latency
     ),
-    link_key!(peer, "header_bytes", Kind::Bytes(0, 4096), "Bytes of a packet beyond its data.", |l| l.header_bytes),
-    link_key!(peer, "buffer", Kind::Count(1, 65535), "Packets that the buffer of a virtual channel holds at the far end.", |l| l.buffer)
+    link_key!(peer, "header_bytes", Kind::Bytes(0, 4096), "Size of a packet's header.", |l| l.header_bytes),
+    link_key!(peer, "buffer", Kind::Count(1, 65535), "Buffer depth of a virtual channel at the far end, in packets.", |l| l.buffer)
         .default("1024"),
     link_key!(
         peer,
         "energy_fj_bit",
         Kind::Count(0, 10_000_000),
-        "Femtojoules of a bit that crosses a link, headers included; counted where the machine has a set of event energies.",
+        "Energy per bit that crosses a link, headers included, in femtojoules; counted if the machine has a set of event energies.",
         |l| l.energy
     )
     .default("0"),
-    system_key!("host.topology", Kind::Choice(LinkTopology::WORDS), "Which nodes the links to hosts connect.", |s| s.host.topology)
+    system_key!("host.topology", Kind::Choice(LinkTopology::WORDS), "Pairs of nodes that the links to hosts connect.", |s| s.host.topology)
         .default("\"none\""),
-    link_key!(host, "count", Kind::Count(1, 64), "As in `system.peer`.", |l| l.count).default("1"),
-    link_key!(host, "columns", Kind::Count(1, 64), "As in `system.peer`.", |l| l.columns).default("2"),
-    link_key!(host, "links", Kind::Wires, "As in `system.peer`.", |l| l.wires).default("[]"),
-    link_key!(host, "bandwidth_mbs", Kind::Count(1, 10_000_000), "As in `system.peer`.", |l| l.bandwidth),
-    link_key!(host, "latency_ns", Kind::Count(1, 1_000_000), "As in `system.peer`.", |l| l.latency),
-    link_key!(host, "header_bytes", Kind::Bytes(0, 4096), "As in `system.peer`.", |l| l.header_bytes),
-    link_key!(host, "buffer", Kind::Count(1, 65535), "As in `system.peer`.", |l| l.buffer).default("1024"),
-    link_key!(host, "energy_fj_bit", Kind::Count(0, 10_000_000), "As in `system.peer`.", |l| l.energy).default("0"),
+    link_key!(host, "count", Kind::Count(1, 64), "Same meaning as `system.peer.count`.", |l| l.count).default("1"),
+    link_key!(host, "columns", Kind::Count(1, 64), "Same meaning as `system.peer.columns`.", |l| l.columns).default("2"),
+    link_key!(host, "links", Kind::Wires, "Same meaning as `system.peer.links`.", |l| l.wires).default("[]"),
+    link_key!(host, "bandwidth_mbs", Kind::Count(1, 10_000_000), "Same meaning as `system.peer.bandwidth_mbs`.", |l| l.bandwidth),
+    link_key!(host, "latency_ns", Kind::Count(1, 1_000_000), "Same meaning as `system.peer.latency_ns`.", |l| l.latency),
+    link_key!(host, "header_bytes", Kind::Bytes(0, 4096), "Same meaning as `system.peer.header_bytes`.", |l| l.header_bytes),
+    link_key!(host, "buffer", Kind::Count(1, 65535), "Same meaning as `system.peer.buffer`.", |l| l.buffer).default("1024"),
+    link_key!(host, "energy_fj_bit", Kind::Count(0, 10_000_000), "Same meaning as `system.peer.energy_fj_bit`.", |l| l.energy).default("0"),
 ];

@@ -8,7 +8,7 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "gpu.sm.texture.present",
         Kind::Flag,
-        "Whether loads of textures go through a cache of their own, whose lines have 128 B; else they go through the L1.",
+        "True if texture loads use a texture cache, whose lines have 128 B; otherwise, they use the L1.",
         |m, value| m.gpu.sm.texture = bool::of(value).then(TextureCache::default),
     )
     .default("false"),
@@ -18,18 +18,24 @@ pub(super) const KEYS: &[Key] = &[
     key!("gpu.sm.texture.ways", Kind::Count(1, 1024), "Ways.", |m| texture(m).ways)
         .when(PRESENT, true)
         .option("-gpgpu_tex_cache:l1, assoc"),
-    key!("gpu.sm.texture.fragments", Kind::Count(1, 4096), "Accesses that wait for their turn and their line.", |m| texture(m).fragments)
+    key!("gpu.sm.texture.fragments", Kind::Count(1, 4096), "Capacity of the fragment FIFO in accesses.", |m| texture(m).fragments)
         .when(PRESENT, true)
         .option("-gpgpu_tex_cache:l1, mshr N: fragment FIFO"),
-    key!("gpu.sm.texture.requests", Kind::Count(1, 4096), "Misses that wait to leave for the next level.", |m| texture(m).requests)
+    key!("gpu.sm.texture.requests", Kind::Count(1, 4096), "Capacity of the request FIFO to the next level.", |m| texture(m).requests)
         .when(PRESENT, true)
         .option("-gpgpu_tex_cache:l1, mshr merge: request FIFO"),
-    key!("gpu.sm.texture.reorder", Kind::Count(1, 4096), "Lines under way, filled in the order of their requests.", |m| texture(m).reorder)
-        .when(PRESENT, true)
-        .option("-gpgpu_tex_cache:l1, mq: reorder buffer"),
-    key!("gpu.sm.texture.results", Kind::Count(1, 4096), "Results that wait to be written back.", |m| texture(m).results)
-        .when(PRESENT, true)
-        .option("-gpgpu_tex_cache:l1, rf: result FIFO"),
+    key!(
+        "gpu.sm.texture.reorder",
+        Kind::Count(1, 4096),
+        "Capacity of the reorder buffer: lines in flight, filled in request order.",
+        |m| texture(m).reorder
+    )
+    .when(PRESENT, true)
+    .option("-gpgpu_tex_cache:l1, mq: reorder buffer"),
+    key!("gpu.sm.texture.results", Kind::Count(1, 4096), "Capacity of the result FIFO: results that wait for write-back.", |m| texture(m)
+        .results)
+    .when(PRESENT, true)
+    .option("-gpgpu_tex_cache:l1, rf: result FIFO"),
 ];
 
 const PRESENT: &str = "gpu.sm.texture.present";

@@ -1,7 +1,7 @@
-//! Run files: a machine, a workload and how to run it, under one name.
+//! Run files: a machine, a workload and the settings of a run, under one name.
 //!
-//! A run file has one table, `[run]`. A file may hold a machine too, as the `run.toml` of every result does: then the
-//! run is on that machine, and loading the file as a machine ignores `[run]`.
+//! A run file has one table, `[run]`. A file may also contain a machine, as the `run.toml` of every result does; the run then uses that
+//! machine, and loading the file as a machine ignores `[run]`.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ const KEYS: [&str; 10] = [
     "run.relaxed",
 ];
 
-/// What is run.
+/// The workload of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// A kernel model, by name or path.
@@ -40,42 +40,42 @@ pub enum Workload {
     Trace(String),
 }
 
-/// A run as a file describes it.
+/// The contents of a run file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunFile {
     /// The machine, by name or path.
     pub machine: String,
-    /// What is run on it.
+    /// The workload.
     pub workload: Workload,
-    /// How.
+    /// The settings of the run.
     pub run: RunConfig,
 }
 
 impl RunFile {
-    /// Loads a run file by name, or from a path when `name_or_path` contains a `/` or ends in `.toml`.
+    /// Loads a run file by name, or from a path if `name_or_path` contains a `/` or ends in `.toml`.
     ///
     /// # Errors
-    /// Everything that is wrong with the file, together.
+    /// All problems of the file.
     pub fn load(name_or_path: &str) -> Result<Self, ConfigErrors> {
         if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
             let text = input::read_text(Path::new(name_or_path))
-                .map_err(|error| Problem::nowhere(format!("cannot read the run file `{name_or_path}`: {error}")))?;
+                .map_err(|error| Problem::without_location(format!("cannot read the run file `{name_or_path}`: {error}")))?;
             return Self::from_text(name_or_path, &text);
         }
         let known = || Files::core().names(warpshard_configs::Kind::Run);
         match Files::core().find(warpshard_configs::Kind::Run, name_or_path) {
             Some(File { name, text, .. }) => Self::from_text(&format!("{name} (built in)"), text),
-            None => Err(Problem::nowhere(format!("unknown run \"{name_or_path}\""))
+            None => Err(Problem::without_location(format!("unknown run \"{name_or_path}\""))
                 .help_if(nearest(name_or_path, known()).map(|near| format!("did you mean \"{near}\"?")))
                 .help(format!("built-in runs: {}", known().collect::<Vec<_>>().join(", ")))
                 .into()),
         }
     }
 
-    /// Loads a run from a text; `name` is that of the file, and of the machine when the text holds one.
+    /// Loads a run from a text; `name` is the name of the file, and of the machine if the text contains one.
     ///
     /// # Errors
-    /// As [`RunFile::load`].
+    /// The errors of [`RunFile::load`].
     pub fn from_text(name: &str, text: &str) -> Result<Self, ConfigErrors> {
         let source = Source::file(name, text);
         let mut machine_keys: Vec<&str> = FILE_KEYS.iter().map(|(key, _)| *key).collect();
@@ -98,7 +98,7 @@ impl RunFile {
             interval: reader.count("run.interval", 1).unwrap_or(defaults.interval),
             relaxed: reader.flag("run.relaxed").unwrap_or(defaults.relaxed),
         };
-        let at = entries.iter().find(|entry| entry.path == "run.trace").map(|entry| entry.place.clone());
+        let at = entries.iter().find(|entry| entry.path == "run.trace").map(|entry| entry.location.clone());
         let workload = match (model, trace, at) {
             (Some(_), Some(_), Some(at)) => {
                 problems.push(Problem::at(&at, "both `run.workload` and `run.trace` are given").help("a run has one of them"));
@@ -108,7 +108,7 @@ impl RunFile {
             (Some(model), None, _) => Workload::Model(model),
             (None, None, _) => {
                 if problems.is_empty() {
-                    let whole = super::super::error::Place::whole(&source);
+                    let whole = super::super::error::SourceSpan::whole(&source);
                     problems.push(
                         Problem::at(&whole, "missing key `run.workload` or `run.trace`")
                             .help("workload = \"gemm_tiled\" names a kernel model, trace = \"path/kernelslist.g\" a recorded trace"),
@@ -124,7 +124,7 @@ impl RunFile {
         ConfigErrors::unless_empty(file, problems)
     }
 
-    /// The run and its machine as one text, from which both load back equal; each line ends in its value's origin.
+    /// Returns the run and its machine as one text, from which both load back equal; each line ends in the value's origin.
     pub fn to_toml(&self, machine: &Provenance) -> String {
         let defaults = RunConfig::default();
         let run = &self.run;
@@ -152,7 +152,7 @@ impl RunFile {
     }
 }
 
-/// Takes values out of the entries of a run file and keeps what is wrong with them.
+/// A reader of values from the entries of a run file, which collects problems.
 struct Reader<'a> {
     entries: &'a [Entry],
     problems: &'a mut Vec<Problem>,
@@ -166,7 +166,7 @@ impl Reader<'_> {
 
     fn mismatch(&mut self, entry: &Entry, mismatch: &Mismatch) {
         let message = format!("`{}` is {}, expected {}", entry.path, entry.shown, mismatch.expected);
-        self.problems.push(Problem::at(&entry.place, message).help_if(mismatch.hint.clone()));
+        self.problems.push(Problem::at(&entry.location, message).help_if(mismatch.hint.clone()));
     }
 
     fn text(&mut self, key: &str) -> Option<String> {
@@ -190,14 +190,14 @@ impl Reader<'_> {
         }
     }
 
-    /// A number or a word, which the type itself reads.
+    /// Parses a number or a word with the target type's parser.
     fn parsed<T: FromStr<Err = SettingError>>(&mut self, key: &str) -> Option<T> {
         let entry = self.entries.iter().find(|entry| entry.path == key)?;
         let result = match &entry.raw {
             Raw::Text(text) | Raw::Number(text) => {
                 text.parse().map_err(|error: SettingError| Mismatch { expected: error.expected.to_owned(), hint: Some(error.message) })
             }
-            _ => Err(Mismatch { expected: "a text or a number".to_owned(), hint: None }),
+            _ => Err(Mismatch { expected: "a string or a number".to_owned(), hint: None }),
         };
         result.map_err(|mismatch| self.mismatch(entry, &mismatch)).ok()
     }

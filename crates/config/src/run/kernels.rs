@@ -1,4 +1,4 @@
-//! Which kernels of a workload are simulated: by number or by name.
+//! Selection of the simulated kernels of a workload, by number or by name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,19 +7,19 @@ use regex::Regex;
 
 use super::SettingError;
 
-/// A choice of kernel launches.
+/// A selection of kernel launches.
 #[derive(Clone, Debug)]
 pub enum KernelSelection {
-    /// Every kernel.
+    /// All kernels.
     All,
-    /// Launches by number, counted from 1 in the order of the workload: first and last of each range.
+    /// Launches by number, counted from 1 in workload order: the first and last launch of each range.
     Ranges(Vec<(u64, u64)>),
-    /// Kernels whose name matches.
+    /// Kernels with a matching name.
     Matching(Regex),
 }
 
 impl KernelSelection {
-    /// Whether the launch of this number, counted from 1, and this name is chosen.
+    /// Returns `true` if the launch with this number, counted from 1, and this name is selected.
     pub fn selects(&self, number: u64, name: &str) -> bool {
         match self {
             Self::All => true,
@@ -58,11 +58,11 @@ impl fmt::Display for KernelSelection {
 impl FromStr for KernelSelection {
     type Err = SettingError;
 
-    /// Reads "all", "3", "1-5,8", "10-" (to the last), or a regular expression over names.
+    /// Parses "all", "3", "1-5,8", "10-" (to the last), or a regular expression for names.
     fn from_str(text: &str) -> Result<Self, SettingError> {
         let text = text.trim();
         if text.is_empty() {
-            return Err(SettingError::new("no kernels are chosen", EXPECTED));
+            return Err(SettingError::new("no kernels are selected", EXPECTED));
         }
         if text == "all" {
             return Ok(Self::All);
@@ -89,7 +89,7 @@ fn range(part: &str) -> Result<(u64, u64), SettingError> {
         Some((first, last)) => (number(first)?, number(last)?),
     };
     if first == 0 {
-        return Err(SettingError::new("kernels are counted from 1", EXPECTED));
+        return Err(SettingError::new("kernels are numbered from 1", EXPECTED));
     }
     if first > last {
         return Err(SettingError::new(format!("the range {first}-{last} is empty; did you mean {last}-{first}?"), EXPECTED));
@@ -120,19 +120,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_read_back() {
+    fn printed_selections_parse_back() {
         for text in ["all", "3", "1-5,8", "10-", "gemm.*"] {
             assert_eq!(parse(text).to_string(), text);
         }
     }
 
     #[test]
-    fn mistakes_are_explained() {
+    fn errors_name_the_mistake() {
         let error = |text: &str| text.parse::<KernelSelection>().unwrap_err().to_string();
         assert!(error("5-2").starts_with("the range 5-2 is empty; did you mean 2-5?"));
-        assert!(error("0").starts_with("kernels are counted from 1"));
+        assert!(error("0").starts_with("kernels are numbered from 1"));
         assert!(error("1--3").starts_with("`1--3` is not a range of kernels"));
         assert!(error("gemm(").starts_with("`gemm(` is neither a range nor a regular expression: unclosed group"));
-        assert!(error(" ").starts_with("no kernels are chosen"));
+        assert!(error(" ").starts_with("no kernels are selected"));
     }
 }

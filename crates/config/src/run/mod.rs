@@ -1,7 +1,7 @@
-//! What a run needs in addition to the machine and the workload: threads, epochs, seed, which kernels, where to stop.
+//! The settings of a run besides machine and workload: threads, epochs, seed, kernel selection, stop cycle.
 //!
-//! Input: run files, arguments of the command line. Output: a checked [`RunConfig`]. Nothing here changes what is simulated
-//! except seed, kernels and `max_cycles`: threads and epochs only say how.
+//! Input: run files, arguments of the command line. Output: a checked [`RunConfig`]. Only seed, kernels and `max_cycles` change the
+//! simulation; threads and epochs do not.
 
 mod file;
 mod kernels;
@@ -16,22 +16,22 @@ use std::str::FromStr;
 
 use super::error::{ConfigErrors, Problem};
 
-/// How a run is done.
+/// The settings of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunConfig {
-    /// Busy host threads in all, trace decoding included.
+    /// Total number of busy host threads, including trace decoding.
     pub threads: Threads,
-    /// The longest span between two barriers.
+    /// The maximum length of an epoch, between two barriers.
     pub epoch: Epoch,
-    /// Seed of everything drawn at random.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// The kernels that are simulated.
+    /// The simulated kernels.
     pub kernels: KernelSelection,
-    /// The core cycle at which the run is cut, if it has not ended before.
+    /// The core cycle at which the run stops if it has not ended before.
     pub max_cycles: Option<u64>,
-    /// Core cycles of an interval of the series.
+    /// Length of an interval of the time series in core cycles.
     pub interval: u64,
-    /// Allows epochs longer than the lookahead; messages may then come late, which the results count.
+    /// `true` if epochs may exceed the lookahead. Messages may then arrive late; the results count late messages.
     pub relaxed: bool,
 }
 
@@ -49,21 +49,21 @@ impl Default for RunConfig {
     }
 }
 
-/// How many host threads a run may keep busy.
+/// The number of host threads of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// As many as the host has cores.
+    /// One thread per core of the host.
     All,
-    /// This many, at least 1.
+    /// A fixed number of threads, at least 1.
     Exactly(u32),
 }
 
-/// The longest span between two barriers.
+/// The maximum length of an epoch, between two barriers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Epoch {
-    /// The lookahead.
+    /// The lookahead of the machine.
     Auto,
-    /// This many core cycles, at least 1.
+    /// A number of core cycles, at least 1.
     Cycles(u64),
 }
 
@@ -117,37 +117,38 @@ impl fmt::Display for Epoch {
 }
 
 impl RunConfig {
-    /// Checks what can be said before the machine is built.
+    /// Checks the settings that do not depend on the machine.
     ///
     /// # Errors
-    /// Settings that contradict each other or mean nothing, together.
+    /// All settings that are meaningless or contradict each other.
     pub fn check(&self) -> Result<(), ConfigErrors> {
         let mut problems = Vec::new();
         if self.relaxed && self.epoch == Epoch::Auto {
             problems.push(
-                Problem::nowhere("a relaxed run needs the length of its epochs")
+                Problem::without_location("a relaxed run needs an epoch length")
                     .help("add --epoch N with N above the lookahead, or leave out --relaxed for exact results"),
             );
         }
         if self.interval == 0 {
-            problems.push(Problem::nowhere("an interval of 0 cycles never ends").help("--interval takes core cycles, at least 1"));
+            problems.push(Problem::without_location("an interval of 0 cycles never ends").help("--interval takes core cycles, at least 1"));
         }
         if self.max_cycles == Some(0) {
-            problems.push(Problem::nowhere("a run of 0 cycles simulates nothing").help("--max-cycles takes core cycles, at least 1"));
+            problems
+                .push(Problem::without_location("a run of 0 cycles simulates nothing").help("--max-cycles takes core cycles, at least 1"));
         }
         ConfigErrors::unless_empty((), problems)
     }
 
-    /// Checks the epoch against the machine's lookahead, in core cycles, which the named link limits.
+    /// Checks the epoch against the machine's lookahead in core cycles; `link` names the link that limits the lookahead.
     ///
     /// # Errors
     /// An epoch above the lookahead in a run that is not relaxed.
     pub fn check_lookahead(&self, lookahead: u64, link: &str) -> Result<(), ConfigErrors> {
         match self.epoch {
-            Epoch::Cycles(cycles) if cycles > lookahead && !self.relaxed => Err(Problem::nowhere(format!(
+            Epoch::Cycles(cycles) if cycles > lookahead && !self.relaxed => Err(Problem::without_location(format!(
                 "an epoch of {cycles} cycles is longer than the lookahead of {lookahead}, which {link} limits"
             ))
-            .help(format!("--epoch auto uses all of the lookahead; --epoch {cycles} --relaxed lets messages come late"))
+            .help(format!("--epoch auto uses all of the lookahead; --epoch {cycles} --relaxed allows late messages"))
             .into()),
             _ => Ok(()),
         }
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_and_epochs_read_what_they_print() {
+    fn threads_and_epochs_parse_their_own_output() {
         for text in ["all", "8"] {
             assert_eq!(text.parse::<Threads>().unwrap().to_string(), text);
         }
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_what_is_expected() {
+    fn errors_name_the_expected_form() {
         let error = "0".parse::<Threads>().unwrap_err().to_string();
         assert_eq!(error, "`0` is not a number of threads; expected \"all\" or a number of threads from 1 to 1024");
         let error = "0".parse::<Epoch>().unwrap_err().to_string();

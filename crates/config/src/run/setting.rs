@@ -1,12 +1,12 @@
-//! Why a setting of a run is refused.
+//! The error of an invalid run setting.
 
-/// Why a text is not the setting that was expected.
+/// The error for a text that is not a valid setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}; expected {expected}")]
 pub struct SettingError {
-    /// What is wrong.
+    /// The description of the error.
     pub message: String,
-    /// What the setting takes.
+    /// The expected form of the setting.
     pub expected: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! DDR4.
+//! The DDR4 standard.
 
 use super::{CommandBus, Organisation, Standard, Timing};
 

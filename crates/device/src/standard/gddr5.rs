@@ -1,8 +1,8 @@
-//! GDDR5: two data beats per data clock, four per command clock, eight beats per burst.
+//! GDDR5 standards: two data beats per data clock, four per command clock, eight beats per burst.
 
 use super::{CommandBus, Organisation, Standard, Timing};
 
-/// GDDR5 of 6 Gb/s per pin as Ramulator 1 has it: 8 Gb x16, four devices side by side.
+/// GDDR5 with 6 Gb/s per pin and the values of Ramulator 1: 8 Gb x16, four devices in parallel.
 pub(super) const GDDR5_6000: Standard = Standard {
     name: "gddr5-6000",
     summary: "GDDR5 6 Gb/s 8 Gb x16, 64-bit channel, 16 banks in 4 groups",
@@ -39,7 +39,7 @@ pub(super) const GDDR5_6000: Standard = Standard {
     },
 };
 
-/// GDDR5 of 6 Gb/s per pin as DRAMsim3 has it: 8 Gb x32.
+/// GDDR5 with 6 Gb/s per pin and the values of DRAMsim3: 8 Gb x32.
 pub(super) const GDDR5_6G: Standard = Standard {
     name: "gddr5-6g",
     summary: "GDDR5 6 Gb/s 8 Gb x32, 16 banks in 4 groups, 32-activate window",
@@ -76,7 +76,7 @@ pub(super) const GDDR5_6G: Standard = Standard {
     },
 };
 
-/// The GDDR5 of GPGPU-Sim's Fermi machines: Hynix H5GQ1H24AFR, two chips of 32 bits side by side.
+/// The GDDR5 of GPGPU-Sim's Fermi machines: Hynix H5GQ1H24AFR, two chips of 32 bits in parallel.
 pub(super) const GDDR5_FERMI: Standard = Standard {
     name: "gddr5-fermi",
     summary: "GDDR5 of the Tesla M2090, 64-bit channel, 16 banks in 4 groups",
@@ -117,7 +117,7 @@ pub(super) const GDDR5_FERMI: Standard = Standard {
 pub(super) const GDDR5_1600: Standard = Standard {
     name: "gddr5-1600",
     summary: "GDDR5 at 800 MHz of the CPU+GPU chip, 8 banks without groups",
-    source: "Kayiran et al., MICRO 2014, Table I; what it leaves open (write latency, tRTP, widths, refresh) from GPGPU-Sim's GDDR5",
+    source: "Kayiran et al., MICRO 2014, Table I; values that it omits (write latency, tRTP, widths, refresh) from GPGPU-Sim's GDDR5",
     clock_ps: 1250,
     organisation: Organisation { pseudo_channels: 1, bank_groups: 1, banks: 8, rows: 8192, columns: 32, burst_bytes: 64 },
     bus: CommandBus::Shared,

@@ -1,8 +1,8 @@
-//! GDDR6.
+//! The GDDR6 standard.
 
 use super::{CommandBus, Organisation, Standard, Timing};
 
-/// GDDR6 of 14 Gb/s per pin, 8 Gb, one channel of 16 bits.
+/// GDDR6 with 14 Gb/s per pin, 8 Gb, one channel of 16 bits.
 pub(super) const GDDR6_14G: Standard = Standard {
     name: "gddr6-14g",
     summary: "GDDR6 14 Gb/s, x16 channel, 16 banks in 4 groups",

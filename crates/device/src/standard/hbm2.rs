@@ -1,8 +1,8 @@
-//! HBM2 with pseudo channels and row and column commands on buses of their own.
+//! The HBM2 standard, with pseudo channels and separate buses for row and column commands.
 
 use super::{CommandBus, Organisation, Standard, Timing};
 
-/// HBM2 of 2 Gb/s per pin, 4 Gb per channel: two pseudo channels of 64 bits with one controller.
+/// HBM2 with 2 Gb/s per pin, 4 Gb per channel: two pseudo channels of 64 bits with one controller.
 pub(super) const HBM2_2000: Standard = Standard {
     name: "hbm2-2000",
     summary: "HBM2 2 Gb/s, two pseudo channels of 64 bits, 32 banks, split command bus",

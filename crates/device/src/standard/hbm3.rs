@@ -1,10 +1,11 @@
-//! HBM3 with pseudo channels of 32 bits and row and column commands on buses of their own.
+//! The HBM3 standard, with pseudo channels of 32 bits and separate buses for row and column commands.
 
 use super::{CommandBus, Organisation, Standard, Timing};
 
-/// HBM3 of 5.6 Gb/s per pin, 8 Gb per channel: two pseudo channels of 32 bits with one controller.
+/// HBM3 with 5.6 Gb/s per pin, 8 Gb per channel: two pseudo channels of 32 bits with one controller.
 ///
-/// The clock is that of commands, a quarter of the data rate. A refresh of one bank takes 160 ns, and 8 ns lie between those of two banks.
+/// The clock is the command clock, a quarter of the data rate. A refresh of one bank takes 160 ns, and refreshes of two banks are 8 ns
+/// apart.
 pub(super) const HBM3_5600: Standard = Standard {
     name: "hbm3-5600",
     summary: "HBM3 5.6 Gb/s, two pseudo channels of 32 bits, 32 banks, split command bus",

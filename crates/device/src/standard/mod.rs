@@ -1,7 +1,7 @@
 //! DRAM standards as tables: organisation, command bus and timing values with their sources.
 //!
-//! A standard is data. [`rules`](Standard::rules) derives the constraints between commands from its timing values, in the same way
-//! for every standard, and [`check`](Standard::check) rejects values that no device can have. No code depends on names.
+//! A standard is data. [`rules`](Standard::rules) derives the constraints between commands from its timing values, in the same way for
+//! every standard, and [`check`](Standard::check) rejects values that no device can have. No code depends on the names of standards.
 
 mod check;
 mod clock;
@@ -31,22 +31,22 @@ pub const STANDARDS: &[&Standard] = &[
 ];
 
 impl Standard {
-    /// The standard of this name.
+    /// Returns the standard with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         STANDARDS.iter().copied().find(|standard| standard.name == name)
     }
 
-    /// Reads and writes per command clock that the data buses can move.
+    /// Returns the reads and writes that the data buses can transfer per command clock.
     pub fn peak_per_clock(&self) -> f64 {
         f64::from(self.organisation.pseudo_channels) / f64::from(self.timing.tBL)
     }
 
-    /// The constraints between its commands.
+    /// Returns the constraints between the commands of the standard.
     pub fn rules(&self) -> Vec<Rule> {
         rules::rules(&self.timing)
     }
 
-    /// Refuses values that no device can have.
+    /// Rejects values that no device can have.
     ///
     /// # Errors
     /// The first impossible value, with the reason.

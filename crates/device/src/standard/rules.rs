@@ -1,6 +1,6 @@
-//! Constraints between commands: the earliest time at which a command may follow another within a scope.
+//! Constraints between DRAM commands: the earliest time at which a command may follow another within a scope.
 //!
-//! This is the only place that knows what a timing value means.
+//! Only this module interprets timing values.
 
 use super::Timing;
 
@@ -24,77 +24,77 @@ pub enum Command {
     WritePrecharge,
     /// Refreshes all banks of a pseudo channel.
     Refresh,
-    /// Refreshes one bank, while the others work on.
+    /// Refreshes one bank while the other banks continue to serve requests.
     RefreshBank,
 }
 
 impl Command {
-    /// How many commands there are.
+    /// The number of commands.
     pub const COUNT: usize = 9;
 
-    /// Whether it moves data; the others are row commands.
+    /// Returns true if the command moves data; all other commands are row commands.
     pub const fn is_column(self) -> bool {
         matches!(self, Self::Read | Self::Write | Self::ReadPrecharge | Self::WritePrecharge)
     }
 
-    /// Whether it addresses a whole pseudo channel and not a bank.
+    /// Returns true if the command addresses a whole pseudo channel instead of one bank.
     pub const fn is_wide(self) -> bool {
         matches!(self, Self::PrechargeAll | Self::Refresh)
     }
 }
 
-/// The part of the channel that two commands must share for a rule to apply.
+/// The part of the channel that two commands must share for a rule to apply to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Scope {
-    /// Anywhere in the channel.
+    /// The whole channel.
     Channel,
-    /// In the same pseudo channel.
+    /// One pseudo channel.
     PseudoChannel,
-    /// In the same bank group.
+    /// One bank group.
     BankGroup,
-    /// In the same bank.
+    /// One bank.
     Bank,
 }
 
-/// A constraint: a `following` command comes at least `cycles` after the `window`-th last `preceding` one.
+/// A constraint: a `following` command is issued at least `cycles` after the `window`-th last `preceding` command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The part of the channel that both commands address.
     pub scope: Scope,
-    /// The earlier commands.
+    /// The commands from which the distance is measured.
     pub preceding: &'static [Command],
-    /// The later commands.
+    /// The commands that have to wait.
     pub following: &'static [Command],
-    /// Least distance in command clocks.
+    /// The minimum distance in command clocks.
     pub cycles: u32,
-    /// 1 for the distance from the last; 4 where at most four may fall into `cycles`, as tFAW says.
+    /// 1 for the distance from the last `preceding` command; 4 for a limit of four commands within `cycles`, as for tFAW.
     pub window: u32,
 }
 
 use Command::{Activate, Precharge, PrechargeAll, Read, ReadPrecharge, Refresh, RefreshBank, Write, WritePrecharge};
 use Scope::{Bank, BankGroup, Channel, PseudoChannel};
 
-const READS: &[Command] = &[Read, ReadPrecharge];
-const WRITES: &[Command] = &[Write, WritePrecharge];
-const CLOSES: &[Command] = &[Precharge, PrechargeAll];
-const ROW: &[Command] = &[Activate, Precharge, PrechargeAll, Refresh];
+const READ_COMMANDS: &[Command] = &[Read, ReadPrecharge];
+const WRITE_COMMANDS: &[Command] = &[Write, WritePrecharge];
+const PRECHARGING_COMMANDS: &[Command] = &[Precharge, PrechargeAll];
+const ROW_COMMANDS: &[Command] = &[Activate, Precharge, PrechargeAll, Refresh];
 const AFTER_REFRESH: &[Command] = &[Precharge, PrechargeAll, Read, Write, ReadPrecharge, WritePrecharge, Refresh];
 
-/// The constraints that follow from timing values; those of length 0 are left out.
+/// Returns the constraints that follow from the timing values, without constraints of length 0.
 pub(super) fn rules(t: &Timing) -> Vec<Rule> {
-    // An activate of two clocks is issued in its first one and acts in its last one (HBM).
+    // An activate that takes two clocks is issued in its first clock and takes effect in its last clock (HBM).
     let late = t.activate_clocks - 1;
     let after_activate = |cycles: u32| cycles + late;
     let to_activate = |cycles: u32| cycles.saturating_sub(late);
     let written = t.tCWL + t.tBL;
     let rule = |scope, preceding, following, cycles| Rule { scope, preceding, following, cycles, window: 1 };
     let mut rules = vec![
-        rule(Channel, &[Activate], ROW, if t.activate_clocks > 1 { t.activate_clocks } else { 0 }),
-        rule(PseudoChannel, READS, READS, t.tCCDS.max(t.tBL)),
-        rule(PseudoChannel, WRITES, WRITES, t.tCCDS.max(t.tBL)),
-        rule(PseudoChannel, READS, WRITES, t.tRTW),
-        rule(PseudoChannel, WRITES, READS, written + t.tWTRS),
+        rule(Channel, &[Activate], ROW_COMMANDS, if t.activate_clocks > 1 { t.activate_clocks } else { 0 }),
+        rule(PseudoChannel, READ_COMMANDS, READ_COMMANDS, t.tCCDS.max(t.tBL)),
+        rule(PseudoChannel, WRITE_COMMANDS, WRITE_COMMANDS, t.tCCDS.max(t.tBL)),
+        rule(PseudoChannel, READ_COMMANDS, WRITE_COMMANDS, t.tRTW),
+        rule(PseudoChannel, WRITE_COMMANDS, READ_COMMANDS, written + t.tWTRS),
         rule(PseudoChannel, &[Read], &[PrechargeAll], t.tRTP),
         rule(PseudoChannel, &[Write], &[PrechargeAll], written + t.tWR),
         rule(PseudoChannel, &[Activate], &[Activate], t.tRRDS),
@@ -102,20 +102,20 @@ pub(super) fn rules(t: &Timing) -> Vec<Rule> {
         Rule { window: 32, ..rule(PseudoChannel, &[Activate], &[Activate], t.t32AW) },
         rule(PseudoChannel, &[Activate], &[PrechargeAll], after_activate(t.tRAS)),
         rule(PseudoChannel, &[PrechargeAll], &[Activate], to_activate(t.tRP)),
-        rule(PseudoChannel, CLOSES, CLOSES, t.tPPD),
+        rule(PseudoChannel, PRECHARGING_COMMANDS, PRECHARGING_COMMANDS, t.tPPD),
         rule(PseudoChannel, &[Activate], &[Refresh], after_activate(t.tRC)),
         rule(PseudoChannel, &[Precharge, PrechargeAll], &[Refresh], t.tRP),
         rule(PseudoChannel, &[ReadPrecharge], &[Refresh], t.tRTP + t.tRP),
         rule(PseudoChannel, &[WritePrecharge], &[Refresh], written + t.tWR + t.tRP),
         rule(PseudoChannel, &[Refresh], &[Activate], to_activate(t.tRFC)),
         rule(PseudoChannel, &[Refresh], AFTER_REFRESH, t.tRFC),
-        rule(BankGroup, READS, READS, t.tCCDL),
-        rule(BankGroup, WRITES, WRITES, t.tCCDL),
-        rule(BankGroup, WRITES, READS, written + t.tWTRL),
+        rule(BankGroup, READ_COMMANDS, READ_COMMANDS, t.tCCDL),
+        rule(BankGroup, WRITE_COMMANDS, WRITE_COMMANDS, t.tCCDL),
+        rule(BankGroup, WRITE_COMMANDS, READ_COMMANDS, written + t.tWTRL),
         rule(BankGroup, &[Activate], &[Activate], t.tRRDL),
         rule(Bank, &[Activate], &[Activate], t.tRC),
-        rule(Bank, &[Activate], READS, after_activate(t.tRCDRD)),
-        rule(Bank, &[Activate], WRITES, after_activate(t.tRCDWR)),
+        rule(Bank, &[Activate], READ_COMMANDS, after_activate(t.tRCDRD)),
+        rule(Bank, &[Activate], WRITE_COMMANDS, after_activate(t.tRCDWR)),
         rule(Bank, &[Activate], &[Precharge], after_activate(t.tRAS)),
         rule(Bank, &[Precharge], &[Activate], to_activate(t.tRP)),
         rule(Bank, &[Read], &[Precharge], t.tRTP),

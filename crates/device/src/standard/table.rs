@@ -1,6 +1,6 @@
-//! What a table of a standard has: organisation, command bus and timing values.
+//! The fields of a standard: organisation, command bus and timing values.
 
-/// How many of each part a channel has.
+/// The parts of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Organisation {
     /// Pseudo channels: separate data buses that share one command bus.
@@ -13,102 +13,102 @@ pub struct Organisation {
     pub rows: u32,
     /// Bursts of a row.
     pub columns: u32,
-    /// Bytes of a burst: what one column command moves.
+    /// Bytes of a burst, which one column command transfers.
     pub burst_bytes: u32,
 }
 
 impl Organisation {
-    /// Banks of the whole channel.
+    /// Returns the number of banks in the channel.
     pub const fn all_banks(&self) -> u32 {
         self.pseudo_channels * self.bank_groups * self.banks
     }
 
-    /// Number of a bank within the channel: pseudo channel, bank group, bank, from the highest digit to the lowest.
+    /// Returns the number of a bank within the channel. Its digits are, from high to low, pseudo channel, bank group and bank.
     pub const fn bank(&self, pseudo_channel: u32, bank_group: u32, bank: u32) -> u32 {
         (pseudo_channel * self.bank_groups + bank_group) * self.banks + bank
     }
 }
 
-/// What the command bus carries in one clock.
+/// The commands that the command bus carries in one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandBus {
-    /// One command.
+    /// One command of any kind.
     Shared,
-    /// A column command and a row command (HBM).
+    /// One column command and one row command (HBM).
     Split,
 }
 
-/// Timing values with their data-sheet names, in command clocks. A value of 0 means that there is no such constraint.
+/// Timing values with their data-sheet names, in command clocks. A value of 0 means that the constraint does not exist.
 #[allow(non_snake_case, reason = "data-sheet parameters keep their data-sheet names")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Clocks that a burst takes on the data bus.
+    /// Clocks of a burst on the data bus.
     pub tBL: u32,
-    /// Read command to first data.
+    /// Clocks from a read command to its first data.
     pub tCL: u32,
-    /// Write command to first data.
+    /// Clocks from a write command to its first data.
     pub tCWL: u32,
-    /// Activate to read.
+    /// Clocks from an activate to a read.
     pub tRCDRD: u32,
-    /// Activate to write.
+    /// Clocks from an activate to a write.
     pub tRCDWR: u32,
-    /// Precharge to activate.
+    /// Clocks from a precharge to an activate.
     pub tRP: u32,
-    /// Activate to precharge.
+    /// Clocks from an activate to a precharge.
     pub tRAS: u32,
-    /// Activate to activate, same bank.
+    /// Clocks from an activate to the next activate of the same bank.
     pub tRC: u32,
-    /// Column to column, other bank group.
+    /// Clocks between column commands to different bank groups.
     pub tCCDS: u32,
-    /// Column to column, same bank group.
+    /// Clocks between column commands to the same bank group.
     pub tCCDL: u32,
-    /// Activate to activate, other bank group.
+    /// Clocks between activates of different bank groups.
     pub tRRDS: u32,
-    /// Activate to activate, same bank group.
+    /// Clocks between activates of the same bank group.
     pub tRRDL: u32,
-    /// Window in which at most four activates fall.
+    /// Clocks of a window that contains at most four activates.
     pub tFAW: u32,
-    /// Window in which at most 32 activates fall.
+    /// Clocks of a window that contains at most 32 activates.
     pub t32AW: u32,
-    /// Precharge to precharge, other bank.
+    /// Clocks between precharges of different banks.
     pub tPPD: u32,
-    /// Read to precharge, same bank.
+    /// Clocks from a read to a precharge of the same bank.
     pub tRTP: u32,
-    /// Last write data to precharge, same bank.
+    /// Clocks from the last write data to a precharge of the same bank.
     pub tWR: u32,
-    /// Last write data to read, other bank group.
+    /// Clocks from the last write data to a read of another bank group.
     pub tWTRS: u32,
-    /// Last write data to read, same bank group.
+    /// Clocks from the last write data to a read of the same bank group.
     pub tWTRL: u32,
-    /// Read command to write command: turning the data bus around.
+    /// Clocks from a read command to a write command, for the turnaround of the data bus.
     pub tRTW: u32,
-    /// All-bank refresh to the next command.
+    /// Clocks from an all-bank refresh to the next command.
     pub tRFC: u32,
-    /// Mean interval of all-bank refreshes.
+    /// Mean interval between all-bank refreshes, in clocks.
     pub tREFI: u32,
-    /// Refresh of one bank to the next command of that bank; 0 where the device refreshes all banks at once only.
+    /// Clocks from the refresh of one bank to the next command of this bank; 0 if the device has only all-bank refreshes.
     pub tRFCpb: u32,
-    /// Refresh of one bank to the refresh or activate of another.
+    /// Clocks from the refresh of one bank to the refresh or activate of another bank.
     pub tRREFD: u32,
-    /// Clocks that an activate takes on the command bus; what follows it counts from its last clock.
+    /// Clocks of an activate on the command bus; distances from an activate count from the last of them.
     pub activate_clocks: u32,
 }
 
-/// A DRAM device as a channel sees it.
+/// A DRAM device as seen by a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standard {
-    /// Its name on the command line and in machines.
+    /// The name on the command line and in machine files.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A description of the device in one line.
     pub summary: &'static str,
-    /// Where the values come from.
+    /// The source of the values.
     pub source: &'static str,
     /// Picoseconds of a command clock.
     pub clock_ps: u32,
-    /// Parts of a channel.
+    /// The parts of a channel.
     pub organisation: Organisation,
-    /// The command bus.
+    /// The kind of command bus.
     pub bus: CommandBus,
-    /// Timing values.
+    /// The timing values.
     pub timing: Timing,
 }

@@ -1,52 +1,53 @@
 //! Assignment of CTAs to SMs.
 //!
-//! In: kernels with unassigned CTAs ([`Streams`]), ends of CTAs, limits. Out: bindings, at most one per SM and cycle, and
-//! [`Dispatch::ctas_per_cycle`](warpshard_config::machine::Dispatch) in all for CTAs that follow others of their kernel on an SM, in rotating
-//! order from the SM served last, so that a grid spreads breadth first over the chip. The order is the machine's (`gpu.dispatch.order`).
+//! In: kernels with unassigned CTAs ([`Streams`]), ends of CTAs, and limits. Out: bindings, at most one per SM and cycle. At most
+//! [`Dispatch::ctas_per_cycle`](warpshard_config::machine::Dispatch) of the CTAs bound in a cycle follow an ended CTA of their kernel on
+//! the same SM. SMs are served round robin, starting after the SM served last, so that a grid spreads breadth first over the chip. The
+//! machine sets the order (`gpu.dispatch.order`).
 //!
-//! Which kernels an SM may get follows from [`Sharing`]: any (left over), those of the application that owns it (spatial), or all with
-//! a maximum of CTAs for each ([`Shares`]).
+//! [`Sharing`] determines the kernels that an SM may get: any kernel (left over), kernels of the application that owns the SM (spatial), or
+//! all kernels with a maximum of CTAs for each ([`Shares`]).
 //!
-//! Invariants: an SM holds at most the CTAs that fit plus [`Dispatch::ahead`](warpshard_config::machine::Dispatch). If the
-//! unassigned CTAs at the start of a cycle would not fill an empty chip, no CTA is bound ahead, so that the last wave of a
-//! grid goes to the SMs that are free first; a round that gives every SM one CTA ahead is always completed. After each
-//! cycle the candidates are exactly the SMs that would get a CTA in the next one; without candidates nothing can be bound
-//! before a CTA ends, a kernel becomes ready or a limit is raised.
+//! Invariants: an SM holds at most the CTAs that fit plus [`Dispatch::ahead`](warpshard_config::machine::Dispatch). If the unassigned CTAs
+//! at the start of a cycle would not fill an empty chip, no CTA is bound ahead, so that the last wave of a grid goes to the SMs that become
+//! free first; a round that gives every SM one CTA ahead is always completed. After each cycle the candidates are exactly the SMs that
+//! would get a CTA in the next cycle; without candidates nothing can be bound before a CTA ends, a kernel becomes ready or a limit is
+//! raised.
 
 use warpshard_base::{AppId, CtaIndex, Cycle, KernelIndex, SmId};
 use warpshard_config::machine::{self, Sharing};
 use warpshard_protocol::NO_CLUSTER;
-use warpshard_seam::{BoxedCtaOrder, CtaRoom};
+use warpshard_seam::{BoxedCtaOrder, CtaCandidate};
 
 use super::capacity::{Capacity, Resources};
 use super::clusters::Clusters;
 use super::shares::{NO_SHARE, Shares};
 use super::streams::Streams;
 
-/// No limit.
+/// The limit of an SM without a limit.
 const NO_LIMIT: u32 = u32::MAX;
 
-/// The grid scheduler's view of one SM.
+/// The state of one SM as the grid scheduler sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub(super) struct Room {
-    /// Resources that its bound CTAs occupy.
+pub(super) struct SmSlot {
+    /// Resources that the bound CTAs occupy.
     used: Resources,
-    /// CTAs bound to it and not known to have ended.
+    /// CTAs that are bound to the SM and whose end has not been reported.
     pub(super) bound: u32,
-    /// Of these, CTAs known to have started.
+    /// Bound CTAs whose start has been reported.
     pub(super) started: u32,
-    /// Limit of CTAs that it may start; CTAs bound ahead are not included.
+    /// Maximum number of CTAs that the SM may run; CTAs bound ahead are not included.
     pub(super) limit: u32,
-    /// Whether CTAs may be bound to it.
+    /// True if CTAs may be bound to the SM.
     served: bool,
-    /// The kernel it serves, where an SM holds CTAs of one kernel at a time.
+    /// The kernel that the SM serves, if an SM holds CTAs of one kernel at a time.
     kernel: Option<KernelIndex>,
-    /// The application that owns it, where applications own SMs.
+    /// The application that owns the SM, if applications own SMs.
     pub(super) owner: Option<AppId>,
-    /// The kernel of the last CTA that ended on it.
+    /// The kernel of the last CTA that ended on the SM.
     ended: Option<KernelIndex>,
-    /// The cycle of its last message.
-    pub(super) last_word: Cycle,
+    /// The cycle of the last message from the SM.
+    pub(super) last_message_at: Cycle,
 }
 
 /// A CTA bound to an SM.
@@ -55,58 +56,60 @@ pub(super) struct Binding {
     pub(super) sm: SmId,
     pub(super) kernel: KernelIndex,
     pub(super) cta: CtaIndex,
-    /// CTAs of the kernel that the SM may hold at once.
+    /// Maximum number of CTAs of the kernel that the SM may hold at the same time.
     pub(super) share: u16,
-    /// It waits at the SM until another CTA ends.
+    /// True if the CTA waits at the SM until another CTA ends.
     pub(super) ahead: bool,
-    /// It is the last of its kernel.
+    /// True if the CTA is the last one of its kernel.
     pub(super) last: bool,
-    /// The number of its cluster, and its rank there. A CTA of a cluster is numbered by its place in the order of launches.
+    /// The number of the cluster of the CTA. A CTA of a cluster is numbered by its position in the order of launches.
     pub(super) cluster: u16,
+    /// The rank of the CTA in its cluster.
     pub(super) rank: u8,
 }
 
 /// The assignment of CTAs to SMs.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Dispatch {
-    rooms: Box<[Room]>,
-    /// The SMs to which a CTA may be bound, by their places in `order`.
+    sm_slots: Box<[SmSlot]>,
+    /// The SMs to which a CTA may be bound, by their positions in `order`.
     candidates: SmSet,
-    /// The SM at each place of the order of service, and the place of each SM.
+    /// The SM at each position of the service order.
     #[state(fixed)]
     order: Box<[SmId]>,
+    /// The position of each SM in the service order.
     #[state(fixed)]
-    places: Box<[u16]>,
-    /// The place served last; it moves when a CTA is bound.
-    last_place: usize,
-    /// Bindings of a cycle, at most, to SMs on which CTAs of the same kernel have ended.
+    positions: Box<[u16]>,
+    /// The position served last; it moves when a CTA is bound.
+    last_position: usize,
+    /// Maximum number of bindings per cycle to SMs on which CTAs of the same kernel have ended.
     per_cycle: u32,
     ahead: u32,
     share_sm: bool,
-    /// The maxima of interleaved kernels, where kernels are interleaved.
+    /// The maxima of interleaved kernels, if kernels are interleaved.
     shares: Option<Shares>,
     capacity: Capacity,
-    /// The order of CTAs, unless it is the default.
-    seeing: Option<Box<Seeing>>,
-    /// Where kernels have clusters.
+    /// The order of CTAs as a trait object, unless it is the default order.
+    custom_order: Option<Box<CustomOrder>>,
+    /// State of the cluster launcher, if kernels have clusters.
     pub(super) clusters: Option<Box<Clusters>>,
 }
 
-/// An order that is a trait object, and what it is shown.
+/// An order of CTAs that is a trait object, and the candidates that it sees.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Seeing {
+struct CustomOrder {
     order: BoxedCtaOrder,
     #[state(fixed)]
-    shown: Vec<CtaRoom>,
-    /// The place and the slot of each.
+    candidates: Vec<CtaCandidate>,
+    /// The position and the slot of each candidate.
     #[state(fixed)]
-    places: Vec<(usize, usize)>,
+    positions: Vec<(usize, usize)>,
 }
 
 impl Dispatch {
-    /// The assignment of the CTAs of `apps` applications to so many SMs.
+    /// Creates the assignment of the CTAs of `apps` applications to `sms` SMs.
     pub(super) fn new(sms: usize, spec: &machine::Dispatch, apps: usize, capacity: Capacity) -> Self {
-        let room = Room {
+        let room = SmSlot {
             used: [0; 5],
             bound: 0,
             started: 0,
@@ -115,7 +118,7 @@ impl Dispatch {
             kernel: None,
             owner: None,
             ended: None,
-            last_word: Cycle(0),
+            last_message_at: Cycle(0),
         };
         let mut rooms = vec![room; sms];
         if spec.sharing == Sharing::Spatial {
@@ -126,100 +129,100 @@ impl Dispatch {
         let share_sm = spec.share_sm || shares.is_some();
         let order: Box<[SmId]> =
             if spec.order.is_empty() { (0..sms as u16).map(SmId).collect() } else { spec.order.iter().copied().map(SmId).collect() };
-        let mut places = vec![0; sms];
-        order.iter().enumerate().for_each(|(place, sm)| places[sm.index()] = place as u16);
-        let places = places.into();
+        let mut positions = vec![0; sms];
+        order.iter().enumerate().for_each(|(place, sm)| positions[sm.index()] = place as u16);
+        let positions = positions.into();
         Self {
-            rooms: rooms.into(),
+            sm_slots: rooms.into(),
             candidates,
             order,
-            places,
-            last_place: sms - 1,
+            positions,
+            last_position: sms - 1,
             per_cycle: if spec.ctas_per_cycle == 0 { u32::MAX } else { spec.ctas_per_cycle },
             ahead: spec.ahead,
             share_sm,
             shares,
             capacity,
-            seeing: None,
+            custom_order: None,
             clusters: None,
         }
     }
 
-    /// The same, launching clusters.
+    /// Returns the assignment with a cluster launcher.
     pub(super) fn with_clusters(self, clusters: Option<Box<Clusters>>) -> Self {
         Self { clusters, ..self }
     }
 
-    /// The same with an order of CTAs that is a trait object, where there is one.
+    /// Returns the assignment with an order of CTAs that is a trait object, if there is one.
     pub(super) fn with_order(self, order: Option<BoxedCtaOrder>) -> Self {
-        let seeing = order.map(|order| Box::new(Seeing { order, shown: Vec::new(), places: Vec::new() }));
-        Self { seeing, ..self }
+        let custom_order = order.map(|order| Box::new(CustomOrder { order, candidates: Vec::new(), positions: Vec::new() }));
+        Self { custom_order, ..self }
     }
 
-    /// CTAs of each kernel that fit on an SM.
+    /// Returns the number of CTAs of each kernel that fit on an SM.
     pub(super) fn resident(&self) -> &[u32] {
         &self.capacity.resident
     }
 
-    /// The SMs in their order.
-    pub(super) fn rooms(&self) -> &[Room] {
-        &self.rooms
+    /// Returns the states of the SMs, by SM.
+    pub(super) fn sm_slots(&self) -> &[SmSlot] {
+        &self.sm_slots
     }
 
-    /// Whether a CTA would be bound to some SM in the next cycle.
+    /// Returns true if a CTA would be bound to some SM in the next cycle.
     #[inline]
     pub(super) fn has_candidates(&self) -> bool {
         !self.candidates.is_empty()
     }
 
-    /// A CTA started on an SM.
+    /// Records the start of a CTA on an SM.
     pub(super) fn started(&mut self, sm: SmId, now: Cycle) {
-        let room = &mut self.rooms[sm.index()];
+        let room = &mut self.sm_slots[sm.index()];
         room.started += 1;
-        room.last_word = now;
+        room.last_message_at = now;
     }
 
-    /// A CTA ended on an SM, to which another may be bound.
+    /// Records the end of a CTA on an SM; another CTA may be bound to the SM.
     pub(super) fn done(&mut self, sm: SmId, kernel: KernelIndex, streams: &Streams, now: Cycle) {
         if let (Some(shares), Some(slot)) = (&mut self.shares, streams.slot_of(kernel)) {
             shares.done(sm.index(), slot);
         }
-        let room = &mut self.rooms[sm.index()];
-        assert!(room.bound > 0 && room.started > 0, "grid: {sm} finished a CTA of {kernel} at {now} but was given none");
+        let room = &mut self.sm_slots[sm.index()];
+        assert!(room.bound > 0 && room.started > 0, "grid: {sm} finished a CTA of {kernel} at {now}, but none was bound to it");
         room.bound -= 1;
         room.started -= 1;
         for (used, needs) in room.used.iter_mut().zip(&self.capacity.needs[kernel.index()]) {
             *used -= needs;
         }
-        room.last_word = now;
+        room.last_message_at = now;
         room.ended = Some(kernel);
-        self.room_changed(sm);
+        self.sm_changed(sm);
     }
 
-    /// Whether a CTA follows others of its kernel on an SM.
+    /// Returns true if the last CTA that ended on an SM is of the kernel in `slot`.
     fn follows(&self, sm: usize, slot: usize, streams: &Streams) -> bool {
-        self.rooms[sm].ended.is_some() && self.rooms[sm].ended == streams.next_cta(slot).map(|(kernel, _)| kernel)
+        self.sm_slots[sm].ended.is_some() && self.sm_slots[sm].ended == streams.next_cta(slot).map(|(kernel, _)| kernel)
     }
 
-    /// A CTA may fit an SM where none did before.
+    /// Makes an SM a candidate after its free resources or limits changed.
     #[inline]
-    fn room_changed(&mut self, sm: SmId) {
-        self.candidates.insert(self.place(sm));
+    fn sm_changed(&mut self, sm: SmId) {
+        self.candidates.insert(self.position(sm));
         if let Some(clusters) = &mut self.clusters {
             clusters.changed();
         }
     }
 
-    /// An SM gave back a CTA, which it had started or not.
-    pub(super) fn given_back(&mut self, sm: SmId, kernel: KernelIndex, started: bool, streams: &Streams, now: Cycle) {
-        let room = &mut self.rooms[sm.index()];
-        // The end of a CTA takes one off both.
+    /// Records that an SM returned a CTA, started or not.
+    pub(super) fn cta_returned(&mut self, sm: SmId, kernel: KernelIndex, started: bool, streams: &Streams, now: Cycle) {
+        let room = &mut self.sm_slots[sm.index()];
+        // `done` subtracts one from both counts.
         room.started += u32::from(!started);
         self.done(sm, kernel, streams, now);
         self.kernels_changed(streams, now);
     }
 
-    /// A kernel became ready or ended: every SM is a candidate again, and the maxima of interleaved kernels change.
+    /// Records that a kernel became ready or ended: every SM is a candidate again, and the maxima of interleaved kernels are recomputed.
     pub(super) fn kernels_changed(&mut self, streams: &Streams, now: Cycle) {
         self.candidates.fill();
         if let Some(clusters) = &mut self.clusters {
@@ -230,7 +233,7 @@ impl Dispatch {
         }
     }
 
-    /// At most `limit` CTAs of a kernel on an SM, or on each when `None`, where kernels are interleaved.
+    /// Sets the maximum number of CTAs of a kernel on one SM, or on each SM if `None`, if kernels are interleaved.
     pub(super) fn set_share(&mut self, sm: Option<SmId>, kernel: KernelIndex, limit: u32, streams: &Streams, now: Cycle) {
         if let Some(shares) = &mut self.shares {
             shares.set(sm, kernel, limit.min(self.capacity.resident[kernel.index()]));
@@ -239,47 +242,47 @@ impl Dispatch {
         self.drop_idle_candidates(streams, now);
     }
 
-    /// Gives an SM to an application, where applications own SMs; CTAs already bound stay.
+    /// Assigns an SM to an application, if applications own SMs; bound CTAs stay.
     pub(super) fn set_owner(&mut self, sm: SmId, owner: AppId, streams: &Streams, now: Cycle) {
-        let room = &mut self.rooms[sm.index()];
+        let room = &mut self.sm_slots[sm.index()];
         room.owner = room.owner.map(|_| owner);
-        self.room_changed(sm);
+        self.sm_changed(sm);
         self.drop_idle_candidates(streams, now);
     }
 
-    /// Limits the CTAs bound to `sm` to `limit`, plus those ahead; CTAs already bound stay.
+    /// Limits the CTAs bound to `sm` to `limit` plus the CTAs bound ahead; bound CTAs stay.
     pub(super) fn set_limit(&mut self, sm: SmId, limit: u32, streams: &Streams, now: Cycle) {
-        self.rooms[sm.index()].limit = limit;
-        self.room_changed(sm);
+        self.sm_slots[sm.index()].limit = limit;
+        self.sm_changed(sm);
         self.drop_idle_candidates(streams, now);
     }
 
-    /// Sets whether CTAs may be bound to `sm`; CTAs already bound stay.
+    /// Sets whether CTAs may be bound to `sm`; bound CTAs stay.
     pub(super) fn set_served(&mut self, sm: SmId, served: bool, streams: &Streams, now: Cycle) {
-        self.rooms[sm.index()].served = served;
-        self.room_changed(sm);
+        self.sm_slots[sm.index()].served = served;
+        self.sm_changed(sm);
         self.drop_idle_candidates(streams, now);
     }
 
-    /// Binds at most one CTA to each candidate, in rotating order or that of a policy.
+    /// Binds at most one CTA to each candidate, round robin or in the order of a policy.
     pub(super) fn bind(&mut self, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
-        if let Some(mut seeing) = self.seeing.take() {
-            self.bind_seen(&mut seeing, streams, now, give);
-            self.seeing = Some(seeing);
+        if let Some(mut custom_order) = self.custom_order.take() {
+            self.bind_by_custom_order(&mut custom_order, streams, now, give);
+            self.custom_order = Some(custom_order);
             streams.end_round();
             self.drop_idle_candidates(streams, now);
             return;
         }
-        let first = (self.last_place + 1) % self.rooms.len();
+        let first = (self.last_position + 1) % self.sm_slots.len();
         let mut left = self.per_cycle;
-        for (from, until) in [(first, self.rooms.len()), (0, first)] {
+        for (from, until) in [(first, self.sm_slots.len()), (0, first)] {
             let mut next = self.candidates.first_in(from, until);
             while let Some(place) = next {
                 let sm = self.order[place].index();
-                if let Some(slot) = self.choice(sm, streams, now) {
+                if let Some(slot) = self.next_slot(sm, streams, now) {
                     let follows = u32::from(left != u32::MAX && self.follows(sm, slot, streams));
                     if follows <= left {
-                        give(self.give(place, slot, streams, now));
+                        give(self.bind_at(place, slot, streams, now));
                         left -= follows;
                     }
                 }
@@ -290,17 +293,17 @@ impl Dispatch {
         self.drop_idle_candidates(streams, now);
     }
 
-    /// Launches the next cluster, if there is one whose time has come and which has room.
+    /// Launches the next cluster, if one is due and fits.
     pub(super) fn bind_cluster(&mut self, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
         let Some(mut clusters) = self.clusters.take() else { return };
         let slot = streams.select(now, |_, slot| slot.has_clusters());
         let size = slot.and_then(|slot| streams.slot(slot)).map_or(0, |slot| slot.cluster as usize);
         let place = slot.and_then(|slot| clusters.choose(size, |sm| self.bound_where_cluster_fits(sm, slot, streams)));
         match slot.zip(place) {
-            None => clusters.rest(),
+            None => clusters.wait_for_change(),
             Some((slot, (gpc, sms))) => {
                 for (rank, sm) in (0u8..).zip(sms) {
-                    let binding = self.give_to(sm, slot, streams, now);
+                    let binding = self.bind_to(sm, slot, streams, now);
                     give(Binding { cluster: clusters.number(), rank, ahead: false, ..binding });
                 }
                 clusters.launched(gpc, now);
@@ -309,55 +312,55 @@ impl Dispatch {
         self.clusters = Some(clusters);
     }
 
-    /// Lets a policy choose a candidate for each CTA in turn, until it declines or no candidate is left.
-    fn bind_seen(&mut self, seeing: &mut Seeing, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
-        let mut given = SmSet::new(self.rooms.len());
+    /// Lets a policy choose a candidate for each CTA, until it declines or no candidate is left.
+    fn bind_by_custom_order(&mut self, custom_order: &mut CustomOrder, streams: &mut Streams, now: Cycle, give: &mut impl FnMut(Binding)) {
+        let mut given = SmSet::new(self.sm_slots.len());
         let mut left = self.per_cycle;
         loop {
-            seeing.shown.clear();
-            seeing.places.clear();
-            for sm in (0..self.rooms.len()).filter(|sm| !given.contains(*sm)) {
-                let place = self.place(SmId(sm as u16));
-                if let Some(slot) = self.candidates.contains(place).then(|| self.choice(sm, streams, now)).flatten()
+            custom_order.candidates.clear();
+            custom_order.positions.clear();
+            for sm in (0..self.sm_slots.len()).filter(|sm| !given.contains(*sm)) {
+                let place = self.position(SmId(sm as u16));
+                if let Some(slot) = self.candidates.contains(place).then(|| self.next_slot(sm, streams, now)).flatten()
                     && let Some((kernel, cta)) = streams.next_cta(slot)
                     && (left > 0 || !self.follows(sm, slot, streams))
                 {
-                    seeing.places.push((place, slot));
-                    seeing.shown.push(CtaRoom { sm: SmId(sm as u16), kernel, cta, bound: self.rooms[sm].bound });
+                    custom_order.positions.push((place, slot));
+                    custom_order.candidates.push(CtaCandidate { sm: SmId(sm as u16), kernel, cta, bound: self.sm_slots[sm].bound });
                 }
             }
-            if seeing.shown.is_empty() {
+            if custom_order.candidates.is_empty() {
                 return;
             }
-            let Some(at) = seeing.order.0.choose(now, &seeing.shown) else { return };
-            let name = seeing.order.0.name();
-            let Some((room, (place, slot))) = seeing.shown.get(at).zip(seeing.places.get(at)) else {
-                panic!("the order of CTAs `{name}` chose number {at} of {} SMs", seeing.shown.len());
+            let Some(at) = custom_order.order.0.choose(now, &custom_order.candidates) else { return };
+            let name = custom_order.order.0.name();
+            let Some((room, (place, slot))) = custom_order.candidates.get(at).zip(custom_order.positions.get(at)) else {
+                panic!("the order of CTAs `{name}` chose number {at} of {} SMs", custom_order.candidates.len());
             };
             given.insert(room.sm.index());
             left -= u32::from(left != u32::MAX && self.follows(room.sm.index(), *slot, streams));
-            give(self.give(*place, *slot, streams, now));
-            seeing.order.0.bound(now, room);
+            give(self.bind_at(*place, *slot, streams, now));
+            custom_order.order.0.bound(now, room);
         }
     }
 
-    fn give(&mut self, place: usize, slot: usize, streams: &mut Streams, now: Cycle) -> Binding {
-        self.last_place = place;
-        self.give_to(self.order[place], slot, streams, now)
+    fn bind_at(&mut self, place: usize, slot: usize, streams: &mut Streams, now: Cycle) -> Binding {
+        self.last_position = place;
+        self.bind_to(self.order[place], slot, streams, now)
     }
 
     /// Binds the next CTA of the kernel in a slot to an SM.
-    pub(super) fn give_to(&mut self, sm: SmId, slot: usize, streams: &mut Streams, now: Cycle) -> Binding {
+    pub(super) fn bind_to(&mut self, sm: SmId, slot: usize, streams: &mut Streams, now: Cycle) -> Binding {
         let sm = sm.index();
         let cta = streams.take_cta(slot);
-        let chosen = *streams.slot(slot).expect("the chosen slot is taken");
+        let chosen = *streams.slot(slot).expect("the chosen slot holds a kernel");
         let share = self.shares.as_mut().map_or(NO_SHARE, |shares| shares.bind(sm, slot));
         let last = chosen.unassigned() == 0;
         if last {
-            // SMs without room for this kernel's CTAs may have room for the next one's.
+            // SMs without capacity for a CTA of this kernel may fit a CTA of the next kernel.
             self.kernels_changed(streams, now);
         }
-        let room = &mut self.rooms[sm];
+        let room = &mut self.sm_slots[sm];
         let ahead = !self.capacity.fits(&room.used, chosen.kernel, 0);
         for (used, needs) in room.used.iter_mut().zip(&self.capacity.needs[chosen.kernel.index()]) {
             *used += needs;
@@ -367,9 +370,9 @@ impl Dispatch {
         Binding { sm: SmId(sm as u16), kernel: chosen.kernel, cta, share, ahead, last, cluster: NO_CLUSTER, rank: 0 }
     }
 
-    /// The CTAs bound to an SM, where a CTA of the cluster kernel in a slot may be bound to it now.
+    /// Returns the number of CTAs bound to an SM, if a CTA of the cluster kernel in `slot` may be bound to the SM now.
     pub(super) fn bound_where_cluster_fits(&self, sm: SmId, slot: usize, streams: &Streams) -> Option<u32> {
-        let room = &self.rooms[sm.index()];
+        let room = &self.sm_slots[sm.index()];
         let chosen = streams.slot(slot)?;
         let mine = room.owner.is_none_or(|owner| owner == chosen.app || streams.is_over(owner));
         let alone = self.share_sm || room.bound == 0 || room.kernel == Some(chosen.kernel);
@@ -378,10 +381,10 @@ impl Dispatch {
         (room.served && mine && alone && shared && fits).then_some(room.bound)
     }
 
-    /// The slot of the kernel whose CTA would be bound to the SM at `now`.
+    /// Returns the slot of the kernel whose CTA would be bound to the SM at `now`.
     #[inline]
-    fn choice(&self, sm: usize, streams: &Streams, now: Cycle) -> Option<usize> {
-        let room = &self.rooms[sm];
+    fn next_slot(&self, sm: usize, streams: &Streams, now: Cycle) -> Option<usize> {
+        let room = &self.sm_slots[sm];
         if !room.served {
             return None;
         }
@@ -391,7 +394,7 @@ impl Dispatch {
                 let whole = room.limit.min(NO_LIMIT - self.ahead) + self.ahead;
                 chosen.cluster == 1
                     && share > 0
-                    && shares.bound(sm, slot) < share + self.ahead_of(chosen.round, share)
+                    && shares.bound(sm, slot) < share + self.allowed_ahead(chosen.round, share)
                     && room.bound < whole
                     && room.limit > 0
             });
@@ -403,38 +406,38 @@ impl Dispatch {
         };
         let slot = match room.kernel.filter(|_| !self.share_sm).and_then(own) {
             Some(slot) => slot,
-            // An SM takes another kernel only when it has finished the one before, as in the reference (D-003).
+            // An SM switches to another kernel only after all CTAs of the previous kernel have ended, as in the reference (D-003).
             None if self.share_sm || room.bound == 0 => streams.select(now, |_, slot| slot.cluster == 1 && mine(slot.app))?,
             None => return None,
         };
         let chosen = streams.slot(slot)?;
         let resident = self.capacity.resident[chosen.kernel.index()];
-        let ahead = self.ahead_of(chosen.round, resident);
-        // The SM itself enforces the limit, so a CTA may also be bound ahead here.
+        let ahead = self.allowed_ahead(chosen.round, resident);
+        // The SM enforces the limit, so a CTA may also be bound ahead here.
         let limited = room.limit < resident && (room.limit == 0 || room.bound >= room.limit + ahead);
         (!limited && self.capacity.fits(&room.used, chosen.kernel, ahead)).then_some(slot)
     }
 
-    /// CTAs to bind to an SM beyond the `resident` ones that it may hold, with `unassigned` left. A CTA bound ahead could start earlier
-    /// on another SM, unless the unassigned CTAs would fill all SMs even if all were free.
+    /// Returns the number of CTAs that may be bound to an SM beyond the `resident` ones if `unassigned` CTAs remain. A CTA bound ahead
+    /// could start earlier on another SM, unless the unassigned CTAs would fill all SMs even if all were free.
     #[inline]
-    fn ahead_of(&self, unassigned: u32, resident: u32) -> u32 {
-        if (unassigned as usize) < resident as usize * self.rooms.len() { 0 } else { self.ahead }
+    fn allowed_ahead(&self, unassigned: u32, resident: u32) -> u32 {
+        if (unassigned as usize) < resident as usize * self.sm_slots.len() { 0 } else { self.ahead }
     }
 
-    /// The place of an SM in the order of service.
+    /// Returns the position of an SM in the service order.
     #[inline]
-    fn place(&self, sm: SmId) -> usize {
-        self.places[sm.index()].into()
+    fn position(&self, sm: SmId) -> usize {
+        self.positions[sm.index()].into()
     }
 
     fn drop_idle_candidates(&mut self, streams: &Streams, now: Cycle) {
-        let mut next = self.candidates.first_in(0, self.rooms.len());
+        let mut next = self.candidates.first_in(0, self.sm_slots.len());
         while let Some(place) = next {
-            if self.choice(self.order[place].index(), streams, now).is_none() {
+            if self.next_slot(self.order[place].index(), streams, now).is_none() {
                 self.candidates.remove(place);
             }
-            next = self.candidates.first_in(place + 1, self.rooms.len());
+            next = self.candidates.first_in(place + 1, self.sm_slots.len());
         }
     }
 }
@@ -478,7 +481,7 @@ impl SmSet {
         }
     }
 
-    /// The first member at or after `from` and before `until`.
+    /// Returns the first member at or after `from` and before `until`.
     #[inline]
     fn first_in(&self, from: usize, until: usize) -> Option<usize> {
         let mut at = from;
@@ -499,7 +502,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_of_sms_finds_its_members_across_words() {
+    fn first_in_finds_members_across_words() {
         let mut set = SmSet::new(70);
         set.fill();
         assert_eq!((0..70).filter(|&sm| set.first_in(sm, 70) == Some(sm)).count(), 70);

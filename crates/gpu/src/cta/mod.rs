@@ -1,14 +1,13 @@
 //! The grid scheduler: launches kernels in the order of their streams and assigns their CTAs to SMs.
 //!
-//! It is a unit like any other: an SM receives a CTA one link latency after it was bound, and the scheduler is notified of its
-//! end one link latency after it. To avoid a bubble between two CTAs, some are bound to an SM ahead
-//! of time; to avoid delaying kernels, the first CTAs of a kernel leave one latency before its launch latency is over.
-//! Copies from the host are performed in program order when a later kernel is launched: the partitions receive them
-//! before the kernel's first CTA starts.
+//! The grid scheduler is a unit of the simulator: an SM receives a CTA one link latency after the binding, and the scheduler is notified of
+//! the end of the CTA one link latency after the end. To avoid a bubble between two CTAs, some CTAs are bound to an SM ahead of time; to
+//! avoid delaying kernels, the first CTAs of a kernel are sent one latency before its launch latency is over. Copies from the host are
+//! performed in program order when a later kernel is launched: the partitions receive them before the first CTA of the kernel starts.
 //!
-//! In: starts and ends of CTAs. Out: CTAs to launch, and events. Per cycle: messages, then kernels, then CTAs.
-//! Invariants: CTAs of a kernel are bound once each, in ascending order; nothing happens between events, and
-//! [`Grid::next_event`] is the next cycle with an event.
+//! In: starts and ends of CTAs. Out: CTAs to launch, and events. Order within a cycle: messages, then kernels, then CTAs.
+//! Invariants: each CTA of a kernel is bound once, in ascending order; nothing happens between events, and [`Grid::next_event`] is the next
+//! cycle with an event.
 
 mod capacity;
 mod clusters;
@@ -22,7 +21,7 @@ mod shares;
 mod streams;
 #[cfg(test)]
 mod tests;
-mod waiting;
+mod wait_report;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -31,7 +30,7 @@ use std::sync::Arc;
 use warpshard_base::{AppId, CtaIndex, Cycle, GpuId, KernelIndex, LinkId, SmId};
 use warpshard_config::machine::{self, Machine};
 use warpshard_engine::{Unit, Work};
-use warpshard_protocol::{CtaLaunch, CtaNotice, EventKind, NO_CLUSTER, Outbox, Payload, Signal, Warm, WarpContext};
+use warpshard_protocol::{CtaLaunch, CtaNotice, EventKind, HostCopy, NO_CLUSTER, Outbox, Payload, Signal, WarpContext};
 use warpshard_seam::GridSite;
 use warpshard_stats::{CounterVisitor, KernelStats};
 use warpshard_workload::{Application, Command, Workload};
@@ -42,9 +41,9 @@ pub use clusters::gpcs;
 pub use counters::GridCounters;
 use dependents::Dependents;
 use dispatch::{Binding, Dispatch};
-use inbox::{Inbox, Notice, Word};
+use inbox::{Inbox, Notice, NoticeKind};
 use records::{KernelRecords, Record};
-use streams::{Ended, Streams};
+use streams::{EndOutcome, Streams};
 
 /// The links of the grid scheduler: one per SM in each direction and one to each partition, with consecutive numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -55,85 +54,85 @@ pub struct GridPorts {
     pub first_from_sm: LinkId,
     /// The link to partition 0.
     pub first_to_partition: LinkId,
-    /// Partitions that hear of copies; 0 where these leave no trace in the LLC.
+    /// Partitions that are notified of copies; 0 if copies do not affect the LLC.
     pub partitions: u32,
-    /// In a system of several GPUs: which one this is, and the links to and from its hub.
+    /// The number of this GPU and the links to and from its hub, in a system of several GPUs.
     pub system: Option<SystemPorts>,
 }
 
-/// What ties a grid scheduler to those of other GPUs.
+/// Links between the grid scheduler and the hub of a system of several GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SystemPorts {
-    /// The GPU.
+    /// The number of this GPU.
     pub gpu: GpuId,
-    /// Copies to start, and signals.
+    /// The link for copies to start and signals.
     pub to_hub: LinkId,
-    /// The latency of that link, in core cycles.
+    /// Latency of the link to the hub, in core cycles.
     pub latency: u64,
-    /// Copies that ended, and signals.
+    /// The link for completed copies and signals.
     pub from_hub: LinkId,
 }
 
-/// The decisions that a controller may make about the grid scheduler.
+/// Decisions of a controller about the grid scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum GridDecision {
-    /// Kernels that were held back may be launched from now on.
+    /// Releases the kernels that are held.
     Release,
-    /// CTAs are bound to `sm` as if at most `limit` fitted; a limit at or above the CTAs that fit has no effect, and 0
-    /// stops it. CTAs already bound stay. The SM receives the same limit and enforces it when it starts CTAs, so the grid
-    /// scheduler can bind ahead as without a limit.
+    /// Binds CTAs to `sm` as if at most `limit` CTAs fitted. A limit at or above the CTAs that fit has no effect, and 0 stops the SM. Bound
+    /// CTAs stay. The SM receives the same limit and enforces it when it starts CTAs, so the grid scheduler can bind ahead as without a
+    /// limit.
     CtaLimit {
         /// The SM.
         sm: SmId,
-        /// CTAs.
+        /// Maximum number of CTAs.
         limit: u32,
     },
-    /// Whether `sm` gets CTAs at all. CTAs already bound stay.
+    /// Enables or disables `sm`: a disabled SM gets no CTAs. Bound CTAs stay.
     Serve {
         /// The SM.
         sm: SmId,
-        /// Whether it gets CTAs.
+        /// True if the SM gets CTAs.
         serve: bool,
     },
-    /// `sm` belongs to `app` from now on, where applications own SMs. CTAs already bound stay.
+    /// Assigns `sm` to `app`, if applications own SMs. Bound CTAs stay.
     Owner {
         /// The SM.
         sm: SmId,
-        /// Its new owner.
+        /// The new owner of the SM.
         app: AppId,
     },
-    /// At most `limit` CTAs of a kernel are bound to an SM, where kernels are interleaved. CTAs already bound stay.
+    /// Limits the CTAs of a kernel per SM to `limit`, if kernels are interleaved. Bound CTAs stay.
     KernelCtas {
-        /// The SM; all SMs, in place of what was set for single ones, when `None`.
+        /// The SM. `None` applies the limit to all SMs and overrides the limits of single SMs.
         sm: Option<SmId>,
         /// The kernel.
         kernel: KernelIndex,
-        /// CTAs.
+        /// Maximum number of CTAs.
         limit: u32,
     },
 }
 
-/// How far the copies of an application are.
+/// Progress of the host copies of an application.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct Copies {
-    /// Its first command, the one after its last, and the next one of which the copies are not done.
+    /// The first command of the application, the end of its commands, and the next command whose copies have not been sent.
     start: usize,
     end: usize,
     next: usize,
-    /// What the numbers of the kernels that are launched now exceed those in the commands by.
-    moved: u32,
+    /// The difference between the number of a kernel launched now and its number in the commands.
+    kernel_offset: u32,
     again: u32,
 }
 
 impl Copies {
     fn new(app: &Application) -> Self {
         let Range { start, end } = app.commands;
-        Self { start, end, next: start, moved: 0, again: app.again.start.saturating_sub(app.kernels.start) }
+        Self { start, end, next: start, kernel_offset: 0, again: app.again.start.saturating_sub(app.kernels.start) }
     }
 
-    /// The application starts over.
+    /// Resets the progress when the application starts again.
     fn start_over(&mut self) {
-        (self.next, self.moved) = (self.start, self.again);
+        (self.next, self.kernel_offset) = (self.start, self.again);
     }
 }
 
@@ -141,9 +140,9 @@ impl Copies {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Grid {
     present: Cycle,
-    /// Link latency each way, in core cycles.
+    /// Latency of a link in either direction, in core cycles.
     latency: u64,
-    /// From a kernel's launch to its first CTA's start, in core cycles.
+    /// Cycles from the launch of a kernel to the start of its first CTA.
     launch_latency: u64,
     ports: GridPorts,
     #[state(fixed)]
@@ -151,29 +150,30 @@ pub struct Grid {
     inbox: Inbox,
     streams: Streams,
     dispatch: Dispatch,
-    /// Where the workload has programmatic dependent launches.
+    /// State of programmatic dependent launches, if the workload has any.
     dependents: Option<Box<Dependents>>,
     records: KernelRecords,
     counters: GridCounters,
-    /// How far the copies of each application are.
+    /// Progress of the host copies of each application.
     copies: Box<[Copies]>,
-    /// Where the warps of CTAs that SMs gave back go on, by warp.
+    /// Contexts of the warps of the CTAs that SMs returned, by warp.
     contexts: BTreeMap<(KernelIndex, CtaIndex), Vec<WarpContext>>,
-    /// SMs with stores of ended CTAs under way: the run does not end before them.
+    /// SMs with outstanding stores of ended CTAs: the run does not end before these stores are acknowledged.
     storing: u32,
     end_sent: bool,
-    /// Whether kernels are held back until [`GridDecision::Release`], and the cycle from which they were not.
+    /// True while kernels are held, until [`GridDecision::Release`].
     held: bool,
+    /// The cycle of the release.
     released: Cycle,
-    /// Copies between GPUs that were launched, and when each goes to the hub.
+    /// Launched copies between GPUs, and the cycle in which each is sent to the hub.
     copies_due: VecDeque<(Cycle, KernelIndex)>,
 }
 
 impl Grid {
-    /// The grid scheduler of `spec` before cycle 0 of `workload`; `resident[kernel]` CTAs of each kernel fit an SM.
+    /// Creates the grid scheduler of `spec` before cycle 0 of `workload`; `resident[kernel]` CTAs of each kernel fit on an SM.
     ///
     /// # Panics
-    /// When a kernel has no CTAs or does not fit on an SM: the caller refuses these with a message for the user.
+    /// If a kernel has no CTAs or does not fit on an SM: the caller refuses such a kernel with a message for the user.
     pub fn new(spec: &Machine, workload: Arc<Workload>, resident: Vec<u32>, ports: GridPorts) -> Self {
         assert_eq!(resident.len(), workload.kernels.len(), "grid: one occupancy for each kernel");
         let capacity = Capacity::of(&spec.gpu.sm, &workload, resident);
@@ -186,7 +186,7 @@ impl Grid {
     fn build(sms: u32, spec: &machine::Dispatch, workload: Arc<Workload>, capacity: Capacity, ports: GridPorts) -> Self {
         let sms = sms as usize;
         for (kernel, &fit) in workload.kernels.iter().zip(&capacity.resident) {
-            assert!(fit > 0, "grid: no CTA of `{}` fits an SM", kernel.info.name);
+            assert!(fit > 0, "grid: no CTA of `{}` fits on an SM", kernel.info.name);
         }
         let streams = Streams::new(&workload, spec.max_kernels, ports.system.map(|system| system.gpu));
         Self {
@@ -211,26 +211,27 @@ impl Grid {
         }
     }
 
-    /// The same, with no kernel launched before [`GridDecision::Release`].
+    /// Returns the grid scheduler in a state in which no kernel is launched before [`GridDecision::Release`].
     #[must_use]
     pub fn held(self) -> Self {
         Self { held: true, ..self }
     }
 
     #[inline]
-    fn can_admit(&self) -> bool {
-        !self.held && self.streams.can_admit()
+    fn can_launch(&self) -> bool {
+        !self.held && self.streams.can_launch()
     }
 
-    /// The cycle at which a kernel that gets a slot at the present is launched, and the first one in which its CTAs may be bound. The event that it
-    /// waited for happened one latency ago, except at the start of the run.
+    /// Returns the launch cycle of a kernel that gets a slot at the present, and the first cycle in which its CTAs may be bound. The event
+    /// for which the kernel waited happened one latency ago, except at the start of the run.
     fn launch(&self) -> (Cycle, Cycle) {
         let launched = Cycle(self.present.0.saturating_sub(self.latency)).max(self.released);
-        // The first Launch message travels within the launch latency, and leaves immediately if that is too short (D-004).
+        // The first Launch message travels within the launch latency, and is sent immediately if the launch latency is too short (D-004).
         (launched, Cycle((launched.0 + self.launch_latency).saturating_sub(self.latency)))
     }
 
-    /// The first cycle, from the present on, in which the next kernel that has not arrived gets a slot, so that its first CTA can be bound at its arrival.
+    /// Returns the first cycle, from the present on, in which the next kernel that has not arrived gets a slot, so that its first CTA can
+    /// be bound at its arrival.
     fn arrival_due(&self) -> Cycle {
         let arrival = self.streams.next_arrival();
         if self.held || arrival == Cycle::NEVER {
@@ -242,22 +243,22 @@ impl Grid {
         Cycle((arrival.0 + 2 * self.latency).saturating_sub(self.launch_latency)).max(self.present)
     }
 
-    /// The counters since the start of the run.
+    /// Returns the counters since the start of the run.
     pub fn counters(&self) -> &GridCounters {
         &self.counters
     }
 
-    /// One row per kernel of the workload, as far as it is known at the present, without the counters that SMs keep.
+    /// Returns one row per kernel of the workload at the present, without the counters of the SMs.
     pub fn kernel_stats(&self) -> Vec<KernelStats> {
         self.records.rows(&self.workload, self.dispatch.resident(), self.present)
     }
 
-    /// The core cycle in which the last kernel ended, not counting what was started again; `None` while one is left.
+    /// Returns the core cycle in which the last kernel ended, restarted kernels excluded; `None` while kernels remain.
     pub fn end_cycle(&self) -> Option<Cycle> {
-        (self.streams.left() == 0).then(|| self.records.latest_end())
+        (self.streams.unfinished_apps() == 0).then(|| self.records.latest_end())
     }
 
-    /// How often each application ended, and when it did so first.
+    /// Returns the number of completed executions of each application, and the cycle of the first completion.
     pub fn application_ends(&self) -> impl Iterator<Item = (u32, Option<Cycle>)> {
         self.streams.apps().iter().map(|app| (app.ended, app.first_end))
     }
@@ -265,12 +266,12 @@ impl Grid {
     fn cycle(&mut self, out: &mut Outbox) {
         let now = self.present;
         while let Some(notice) = self.inbox.take(now) {
-            self.hear(notice, out);
+            self.handle(notice, out);
         }
         if self.arrival_due() <= now {
             self.streams.arrive(self.launch().1);
         }
-        if self.can_admit() {
+        if self.can_launch() {
             self.launch_kernels(out);
         }
         if self.ports.system.is_some() {
@@ -289,7 +290,7 @@ impl Grid {
         }
     }
 
-    /// Launches copies between GPUs, and sends those that are due to the hub.
+    /// Launches copies between GPUs, and sends copies that are due to the hub.
     fn peer_copies(&mut self, out: &mut Outbox) {
         let Some(system) = self.ports.system else { return };
         while !self.held
@@ -308,27 +309,27 @@ impl Grid {
         }
     }
 
-    /// A kernel or copy ended: what waits for it may follow, on this GPU and on others.
-    fn ended(&mut self, kernel: KernelIndex, ended: Ended, out: &mut Outbox) {
+    /// Records the end of a kernel or copy: kernels and copies that wait for it may proceed, on this GPU and on other GPUs.
+    fn ended(&mut self, kernel: KernelIndex, ended: EndOutcome, out: &mut Outbox) {
         let now = self.present;
         if let (Some(system), false) = (self.ports.system, self.streams.listeners(kernel).is_empty()) {
             for &to in self.streams.listeners(kernel) {
                 out.send(system.to_hub, now, Payload::Ended(Signal { kernel, to }));
             }
         }
-        if let Ended::Application(app) = ended {
+        if let EndOutcome::Application(app) = ended {
             self.copies[app.index()].start_over();
             out.event(now, EventKind::ApplicationEnded(app));
         }
     }
 
-    /// Books word of a CTA. It happened one latency before it was heard.
-    fn hear(&mut self, notice: Notice, out: &mut Outbox) {
+    /// Handles a notice about a CTA, which happened one latency earlier.
+    fn handle(&mut self, notice: Notice, out: &mut Outbox) {
         let Notice { at: now, sm, kernel, cta, .. } = notice;
         let happened = Cycle(now.0 - self.latency);
         let record = self.records.record_mut(kernel);
-        match notice.word {
-            Word::Started => {
+        match notice.kind {
+            NoticeKind::Started => {
                 self.counters.ctas_started += 1;
                 self.dispatch.started(sm, now);
                 if record.started.is_none() {
@@ -336,7 +337,7 @@ impl Grid {
                     out.event(now, EventKind::KernelStarted(kernel));
                 }
             }
-            Word::Copied => {
+            NoticeKind::Copied => {
                 record.done = 1;
                 record.ended = Some(happened);
                 self.counters.kernels_ended += 1;
@@ -344,27 +345,27 @@ impl Grid {
                 let ended = self.streams.end_copy(kernel, self.workload.kernel(kernel).info.app, happened);
                 self.ended(kernel, ended, out);
             }
-            Word::StoresLeft => {
+            NoticeKind::StoresOutstanding => {
                 self.storing += 1;
                 if let Some(dependents) = &mut self.dependents {
-                    dependents.stores_left(sm);
+                    dependents.stores_outstanding(sm);
                 }
             }
-            Word::StoresAnswered => {
+            NoticeKind::StoresAcknowledged => {
                 self.storing -= 1;
-                let met = self.dependents.as_mut().map_or_else(Vec::new, |dependents| dependents.stores_answered(sm));
+                let met = self.dependents.as_mut().map_or_else(Vec::new, |dependents| dependents.stores_acknowledged(sm));
                 met.into_iter().for_each(|kernel| self.dependency_met(kernel, out));
             }
-            Word::Triggered => self.triggered(kernel, cta),
-            Word::EndedElsewhere => self.streams.ended_elsewhere(kernel, self.workload.kernel(kernel).info.app),
-            Word::Context(context) => self.contexts.entry((kernel, cta)).or_default().push(context),
-            Word::Returned | Word::Preempted => {
-                let started = notice.word == Word::Preempted;
+            NoticeKind::Triggered => self.triggered(kernel, cta),
+            NoticeKind::KernelEndedOnOtherGpu => self.streams.ended_on_other_gpu(kernel, self.workload.kernel(kernel).info.app),
+            NoticeKind::Context(context) => self.contexts.entry((kernel, cta)).or_default().push(context),
+            NoticeKind::Returned | NoticeKind::Preempted => {
+                let started = notice.kind == NoticeKind::Preempted;
                 self.counters.ctas_preempted += u64::from(started);
-                self.streams.give_back(kernel, cta);
-                self.dispatch.given_back(sm, kernel, started, &self.streams, now);
+                self.streams.return_cta(kernel, cta);
+                self.dispatch.cta_returned(sm, kernel, started, &self.streams, now);
             }
-            Word::Done => {
+            NoticeKind::Done => {
                 self.counters.ctas_done += 1;
                 self.dispatch.done(sm, kernel, &self.streams, now);
                 record.done += 1;
@@ -378,21 +379,21 @@ impl Grid {
         }
     }
 
-    /// A CTA triggered the launch after its kernel's, or ended; with the last one, a programmatic dependent launch may begin.
+    /// Records that a CTA triggered the dependent launch or ended; after the last CTA, a programmatic dependent launch may begin.
     fn triggered(&mut self, kernel: KernelIndex, cta: CtaIndex) {
         if let Some(dependents) = &mut self.dependents
             && let Some(dependent) = dependents.triggered(kernel, cta)
         {
-            self.streams.may_follow(dependent, self.workload.kernel(kernel).info.app);
+            self.streams.predecessor_done(dependent, self.workload.kernel(kernel).info.app);
         }
     }
 
-    /// All CTAs of a kernel have ended: it ends with the launch on which it depends programmatically, or now.
+    /// Handles the end of all CTAs of a kernel: the kernel ends now, or together with the launch on which it depends programmatically.
     fn all_done(&mut self, kernel: KernelIndex, happened: Cycle, out: &mut Outbox) {
         if let Some(dependents) = &mut self.dependents
             && dependents.before(kernel).is_some_and(|before| self.records.record(before).ended.is_none())
         {
-            return dependents.hold(kernel);
+            return dependents.hold_end(kernel);
         }
         let mut ends = Some(kernel);
         while let Some(kernel) = ends {
@@ -410,33 +411,33 @@ impl Grid {
         }
     }
 
-    /// Warps of a programmatic dependent launch need not wait any more: tells the SMs, which may have CTAs of it.
+    /// Notifies the SMs, which may hold CTAs of a programmatic dependent launch, that its warps need not wait any more.
     fn dependency_met(&self, kernel: KernelIndex, out: &mut Outbox) {
         if self.streams.slot_of(kernel).and_then(|slot| self.streams.slot(slot)).is_none_or(|slot| slot.next == 0) {
             return;
         }
-        for sm in 0..self.dispatch.rooms().len() as u16 {
+        for sm in 0..self.dispatch.sm_slots().len() as u16 {
             out.send(LinkId(self.ports.first_to_sm.0 + sm), self.present, Payload::DependencyMet(kernel));
         }
     }
 
-    /// Gives free slots to kernels.
+    /// Assigns free slots to kernels.
     fn launch_kernels(&mut self, out: &mut Outbox) {
         let (launched, ready_at) = self.launch();
-        while let Some(kernel) = self.streams.admit(&self.workload, ready_at) {
+        while let Some(kernel) = self.streams.launch_next(&self.workload, ready_at) {
             *self.records.record_mut(kernel) = Record { launched: Some(launched), ..Record::default() };
             self.counters.kernels_launched += 1;
             if let Some(dependents) = &mut self.dependents {
                 dependents.launched(kernel, self.workload.kernel(kernel).info.ctas());
             }
-            self.copy_before(kernel, out);
+            self.send_copies_before(kernel, out);
         }
     }
 
-    /// Sends the partitions the copies of its application before `kernel` that have not been sent.
-    fn copy_before(&mut self, kernel: KernelIndex, out: &mut Outbox) {
+    /// Sends the partitions the outstanding host copies of the application that precede `kernel`.
+    fn send_copies_before(&mut self, kernel: KernelIndex, out: &mut Outbox) {
         let copies = &mut self.copies[self.workload.kernel(kernel).info.app.index()];
-        let first = KernelIndex(kernel.0 - copies.moved);
+        let first = KernelIndex(kernel.0 - copies.kernel_offset);
         while let Some(&command) = self.workload.commands[..copies.end].get(copies.next) {
             match command {
                 Command::Launch(launched) if launched > first => return,
@@ -444,7 +445,7 @@ impl Grid {
                 Command::CopyToDevice { addr, bytes } => {
                     for partition in 0..self.ports.partitions {
                         let link = LinkId(self.ports.first_to_partition.0 + partition as u16);
-                        out.send(link, self.present, Payload::Warm(Warm { addr, bytes }));
+                        out.send(link, self.present, Payload::HostCopy(HostCopy { addr, bytes }));
                     }
                 }
             }
@@ -455,7 +456,7 @@ impl Grid {
         }
     }
 
-    /// The first cycle from the present on in which a cluster may be launched.
+    /// Returns the first cycle from the present on in which a cluster may be launched.
     fn cluster_due(&self) -> Cycle {
         self.dispatch.clusters.as_ref().map_or(Cycle::NEVER, |clusters| clusters.due(self.present))
     }
@@ -469,7 +470,7 @@ impl Grid {
             counters.ctas_bound_ahead += u64::from(binding.ahead);
             let link = LinkId(first.0 + binding.sm.0);
             let Binding { kernel, cluster, rank, share, .. } = binding;
-            let cta = if cluster == NO_CLUSTER { binding.cta } else { workload.kernel(kernel).info.launched(binding.cta.0) };
+            let cta = if cluster == NO_CLUSTER { binding.cta } else { workload.kernel(kernel).info.cta_at(binding.cta.0) };
             let saved = contexts.remove(&(kernel, cta));
             let waits = dependents.is_some_and(|dependents| dependents.waits(kernel));
             let triggers = dependents.is_some_and(|dependents| dependents.awaits_trigger(kernel, cta));
@@ -490,7 +491,7 @@ impl Grid {
     }
 
     fn must_report_end(&self) -> bool {
-        !self.end_sent && self.streams.left() == 0 && self.storing == 0
+        !self.end_sent && self.streams.unfinished_apps() == 0 && self.storing == 0
     }
 }
 
@@ -500,29 +501,34 @@ impl Unit for Grid {
     type Decision = GridDecision;
 
     fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
-        assert!(at >= self.present, "grid: a message on {link} for {at} came at {}", self.present);
-        let (word, notice) = match *payload {
-            Payload::CtaStarted(notice) => (Word::Started, notice),
-            Payload::CtaDone(notice) => (Word::Done, notice),
-            Payload::CtaReturned(notice) => (Word::Returned, notice),
-            Payload::CtaTriggered(notice) => (Word::Triggered, notice),
-            Payload::StoresLeft(sm) => (Word::StoresLeft, CtaNotice { kernel: KernelIndex(0), cta: CtaIndex(0), sm }),
-            Payload::StoresAnswered(sm) => (Word::StoresAnswered, CtaNotice { kernel: KernelIndex(0), cta: CtaIndex(0), sm }),
-            Payload::CtaPreempted(notice) => (Word::Preempted, notice),
+        assert!(at >= self.present, "grid: a message on {link} for {at} arrived at {}", self.present);
+        let (kind, notice) = match *payload {
+            Payload::CtaStarted(notice) => (NoticeKind::Started, notice),
+            Payload::CtaDone(notice) => (NoticeKind::Done, notice),
+            Payload::CtaReturned(notice) => (NoticeKind::Returned, notice),
+            Payload::CtaTriggered(notice) => (NoticeKind::Triggered, notice),
+            Payload::StoresPending(sm) => (NoticeKind::StoresOutstanding, CtaNotice { kernel: KernelIndex(0), cta: CtaIndex(0), sm }),
+            Payload::StoresAcknowledged(sm) => (NoticeKind::StoresAcknowledged, CtaNotice { kernel: KernelIndex(0), cta: CtaIndex(0), sm }),
+            Payload::CtaPreempted(notice) => (NoticeKind::Preempted, notice),
             Payload::Context(context) => {
                 let sm = SmId(link.0 - self.ports.first_from_sm.0);
-                (Word::Context(context), CtaNotice { kernel: context.kernel, cta: context.cta, sm })
+                (NoticeKind::Context(context), CtaNotice { kernel: context.kernel, cta: context.cta, sm })
             }
             Payload::CopyDone(kernel) | Payload::Ended(Signal { kernel, .. }) => {
-                let word = if matches!(payload, Payload::CopyDone(_)) { Word::Copied } else { Word::EndedElsewhere };
-                debug_assert_eq!(Some(link), self.ports.system.map(|system| system.from_hub), "grid: {word:?} came on {link}");
-                let hub = SmId(self.dispatch.rooms().len() as u16);
-                return self.inbox.put(at, hub, word, kernel, CtaIndex(0));
+                let kind = if matches!(payload, Payload::CopyDone(_)) { NoticeKind::Copied } else { NoticeKind::KernelEndedOnOtherGpu };
+                debug_assert_eq!(Some(link), self.ports.system.map(|system| system.from_hub), "grid: {kind:?} arrived on {link}");
+                let hub = SmId(self.dispatch.sm_slots().len() as u16);
+                return self.inbox.put(at, hub, kind, kernel, CtaIndex(0));
             }
-            other => panic!("grid: {other:?} came on {link} at {at}"),
+            other => panic!("grid: {other:?} arrived on {link} at {at}"),
         };
-        debug_assert_eq!(link.index(), self.ports.first_from_sm.index() + notice.sm.index(), "grid: {} speaks on {link}", notice.sm);
-        self.inbox.put(at, notice.sm, word, notice.kernel, notice.cta);
+        debug_assert_eq!(
+            link.index(),
+            self.ports.first_from_sm.index() + notice.sm.index(),
+            "grid: {} sent a message on {link}",
+            notice.sm
+        );
+        self.inbox.put(at, notice.sm, kind, notice.kernel, notice.cta);
     }
 
     fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
@@ -539,7 +545,7 @@ impl Unit for Grid {
     }
 
     fn next_event(&self) -> Cycle {
-        if self.dispatch.has_candidates() || self.can_admit() || self.must_report_end() {
+        if self.dispatch.has_candidates() || self.can_launch() || self.must_report_end() {
             return self.present;
         }
         let copy = self.copies_due.front().map_or(Cycle::NEVER, |(at, _)| *at);
@@ -547,7 +553,7 @@ impl Unit for Grid {
         self.inbox.next_at().min(self.cluster_due()).min(self.streams.next_ready()).min(copy).min(self.arrival_due()).max(self.present)
     }
 
-    // No counter of the grid scheduler spans time.
+    // The grid scheduler has no counters of elapsed cycles.
     fn settle(&mut self, at: Cycle) {
         debug_assert!(self.next_event() >= at, "grid: settled at {at} before its event at {}", self.next_event());
         self.present = self.present.max(at);
@@ -573,6 +579,6 @@ impl Unit for Grid {
     }
 
     fn waiting(&self) -> Vec<String> {
-        waiting::describe(&self.workload, &self.streams, &self.dispatch, &self.records, self.dependents.as_deref())
+        wait_report::describe(&self.workload, &self.streams, &self.dispatch, &self.records, self.dependents.as_deref())
     }
 }

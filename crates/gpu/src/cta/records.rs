@@ -1,6 +1,6 @@
-//! A record of each kernel: when it was launched, started and ended, and how many of its CTAs are done.
+//! Records of kernels: cycles of launch, start and end, and the number of completed CTAs.
 //!
-//! In: events with their exact cycles. Out: the plain data of [`KernelStats`]. It decides nothing.
+//! In: events with their exact cycles. Out: the plain data of [`KernelStats`]. The records influence no decision.
 
 use warpshard_base::{Cycle, KernelIndex};
 use warpshard_stats::{KernelStats, LaunchCounters};
@@ -19,14 +19,14 @@ pub(super) struct Record {
 #[derive(Clone, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct KernelRecords {
     records: Box<[Record]>,
-    /// Those of first launches, which come first.
-    first: usize,
+    /// The number of records of first launches, which come first.
+    first_launches: usize,
 }
 
 impl KernelRecords {
-    /// Records of so many kernels, of which the first `first` are launched but once.
-    pub(super) fn new(kernels: usize, first: usize) -> Self {
-        Self { records: vec![Record::default(); kernels].into(), first }
+    /// Creates records of `kernels` kernels, of which the first `first_launches` are first launches.
+    pub(super) fn new(kernels: usize, first_launches: usize) -> Self {
+        Self { records: vec![Record::default(); kernels].into(), first_launches }
     }
 
     pub(super) fn record(&self, kernel: KernelIndex) -> &Record {
@@ -37,14 +37,14 @@ impl KernelRecords {
         &mut self.records[kernel.index()]
     }
 
-    /// The cycle of the latest end.
+    /// Returns the cycle of the latest end of a kernel.
     pub(super) fn latest_end(&self) -> Cycle {
-        self.records[..self.first].iter().filter_map(|record| record.ended).max().unwrap_or_default()
+        self.records[..self.first_launches].iter().filter_map(|record| record.ended).max().unwrap_or_default()
     }
 
-    /// One row per kernel as of `now`, without those that were launched again and without the counters of SMs.
+    /// Returns one row per kernel at `now`, without repeated launches and without the counters of SMs.
     pub(super) fn rows(&self, workload: &Workload, resident: &[u32], now: Cycle) -> Vec<KernelStats> {
-        let records = &self.records[..self.first];
+        let records = &self.records[..self.first_launches];
         let latencies = bare_launch_latencies(records, now);
         let mut rows = Vec::with_capacity(records.len());
         for (i, (kernel, record)) in workload.kernels.iter().zip(records).enumerate() {
@@ -68,10 +68,10 @@ impl KernelRecords {
     }
 }
 
-/// For each kernel the cycles of its launch latency in which no kernel ran.
+/// Returns, for each kernel, the cycles of its launch latency during which no kernel ran.
 ///
-/// When several kernels are being launched while none runs, the cycle is attributed to the one launched first (ties go to the
-/// first in program order), so that the sum over the kernels counts no cycle twice. Open intervals end at `now`.
+/// If several kernels are being launched while none runs, the cycle is attributed to the kernel launched first (ties: the first in program
+/// order), so that the sum over the kernels counts no cycle twice. Open intervals end at `now`.
 fn bare_launch_latencies(records: &[Record], now: Cycle) -> Vec<u64> {
     let mut order: Vec<usize> = (0..records.len()).filter(|&i| records[i].launched.is_some()).collect();
     order.sort_by_key(|&i| (records[i].launched, i));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn launch_latency_counts_only_cycles_in_which_nothing_ran() {
+    fn launch_latency_counts_only_cycles_without_a_running_kernel() {
         let records = [record(0, Some(10), Some(50)), record(30, Some(70), Some(90)), record(0, Some(20), Some(40))];
         assert_eq!(bare_launch_latencies(&records, Cycle(90)), [10, 20, 0]);
     }

@@ -1,10 +1,11 @@
-//! Which kernels may run: program order, streams, and the chip's slots for concurrent kernels.
+//! Selection of runnable kernels: program order, streams, and the slots of the chip for concurrent kernels.
 //!
-//! In: the workload's commands, and ends of kernels. Out: kernels that get a slot, and the cycle from which their
-//! CTAs may be bound. A kernel gets a slot when it has arrived, its predecessor in the stream and all that it waits for by events have ended, and a slot is free; among several
-//! that wait, those of first executions, among these those of the highest priority, and among these the first in program order. An application that ended starts again
-//! where the workload says so, as long as another has not ended once. Copies take no time and delay no kernel; the grid scheduler
-//! forwards them. A programmatic dependent launch waits for the trigger of its predecessor in the stream ([`super::dependents`]), not for its end.
+//! In: the commands of the workload, and ends of kernels. Out: kernels that get a slot, and the cycle from which their CTAs may be bound. A
+//! kernel gets a slot when it has arrived, its predecessor in the stream and all kernels for which it waits by events have ended, and a
+//! slot is free. Several waiting kernels are ordered by execution (first executions come first), then by priority, then by program order.
+//! An application that ended starts again if the workload requests it and another application has not ended once. Copies take no time and
+//! delay no kernel; the grid scheduler forwards them. A programmatic dependent launch waits for the trigger of its predecessor in the
+//! stream ([`super::dependents`]), not for its end.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -21,62 +22,64 @@ pub(super) struct KernelSlot {
     pub(super) kernel: KernelIndex,
     pub(super) app: AppId,
     priority: i32,
-    /// First cycle in which a CTA may be bound.
+    /// The first cycle in which a CTA may be bound.
     pub(super) ready_at: Cycle,
     /// The next CTA to be bound; CTAs are bound in ascending order.
     pub(super) next: u32,
     /// CTAs of the grid.
     pub(super) ctas: u32,
-    /// CTAs of a cluster; 1 where there are none.
+    /// CTAs per cluster; 1 for a kernel without clusters.
     pub(super) cluster: u32,
-    /// CTAs that SMs gave back; they are bound before new ones.
+    /// CTAs that SMs returned; they are bound before new ones.
     returned: u32,
-    /// CTAs that were unassigned at the start of the present round, in which each SM gets at most one.
+    /// CTAs that were unassigned at the start of the present round. Each SM gets at most one CTA per round.
     pub(super) round: u32,
-    /// Whether it was said that its CTAs may be bound.
+    /// True if the event has been sent that CTAs of the kernel may be bound.
     announced: bool,
-    /// The launch on which it depends programmatically: CTAs of that one that SMs gave back are bound first, since its own may wait for their end.
-    behind: Option<KernelIndex>,
+    /// The launch on which the kernel depends programmatically. CTAs of that launch that SMs returned are bound first, since CTAs of this
+    /// kernel may wait for their end.
+    depends_on: Option<KernelIndex>,
 }
 
 impl KernelSlot {
-    /// Unassigned CTAs.
+    /// Returns the number of unassigned CTAs.
     #[inline]
     pub(super) fn unassigned(&self) -> u32 {
         self.ctas - self.next + self.returned
     }
 
-    /// Whether whole clusters are left: a controller gives back single CTAs.
+    /// Returns true if whole clusters are unassigned; a controller returns single CTAs.
     pub(super) fn has_clusters(&self) -> bool {
         self.cluster > 1 && self.returned == 0 && self.ctas - self.next >= self.cluster
     }
 
-    /// Whether one of its CTAs may be bound at `now`.
+    /// Returns true if a CTA of the kernel may be bound at `now`.
     #[inline]
     pub(super) fn has_work(&self, now: Cycle) -> bool {
         self.ready_at <= now && self.unassigned() > 0
     }
 }
 
-/// A kernel that waits for a slot: whether its application was started again, its priority, and the kernel.
-type Waiting = (bool, Reverse<i32>, KernelIndex);
+/// A kernel that waits for a slot: true if its application was restarted, its priority, and the kernel.
+type WaitKey = (bool, Reverse<i32>, KernelIndex);
 
-/// How far an application is.
+/// Progress of an application.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct AppState {
-    /// Its kernels, and the same once more for later executions.
+    /// The kernels of the application.
     kernels: Range<u32>,
+    /// The copies of the kernels for later executions.
     again: Range<u32>,
     priority: i32,
     /// Kernels of the present execution that have not ended.
     left: usize,
-    /// Executions that have ended.
+    /// Completed executions.
     pub(super) ended: u32,
-    /// When the first of them ended.
+    /// The cycle in which the first execution ended.
     pub(super) first_end: Option<Cycle>,
 }
 
-/// When the kernels of applications arrive; empty where all are there from the start.
+/// Returns the arrival cycles of the kernels; empty if all applications arrive at the start.
 fn arrivals(workload: &Workload) -> Box<[Cycle]> {
     if workload.applications.iter().all(|app| app.arrivals.is_empty()) {
         return Box::default();
@@ -89,25 +92,25 @@ fn arrivals(workload: &Workload) -> Box<[Cycle]> {
     arrivals.into()
 }
 
-fn waiting(app: &AppState, kernel: KernelIndex) -> Waiting {
+fn wait_key(app: &AppState, kernel: KernelIndex) -> WaitKey {
     (app.again.contains(&kernel.0), Reverse(app.priority), kernel)
 }
 
-/// What other GPUs have to do with the kernels of this one.
+/// Dependencies between the kernels of this GPU and other GPUs.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
-struct System {
-    /// By kernel: whether it is of this GPU.
+struct MultiGpu {
+    /// True for each kernel that runs on this GPU, by kernel.
     own: Box<[bool]>,
-    /// By kernel of this GPU: other GPUs that wait for its end.
+    /// Other GPUs that wait for the end of a kernel of this GPU, by kernel.
     listeners: Box<[Vec<GpuId>]>,
-    /// By kernel: whether it is a copy.
+    /// True for each kernel that is a copy, by kernel.
     is_copy: Box<[bool]>,
-    /// Copies that wait for nothing any more.
+    /// Copies whose predecessors have ended.
     copies: VecDeque<KernelIndex>,
 }
 
-impl System {
-    /// With `successors` by kernel.
+impl MultiGpu {
+    /// Creates the dependencies from the `successors` of each kernel.
     fn new(workload: &Workload, gpu: GpuId, successors: &[Vec<KernelIndex>]) -> Self {
         let on = |kernel: KernelIndex| workload.kernel(kernel).info.on_gpu();
         let all = || (0..workload.kernels.len() as u32).map(KernelIndex);
@@ -124,52 +127,53 @@ impl System {
     }
 }
 
-/// The order of kernels.
+/// State of all streams: the order of kernels.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Streams {
-    /// Kernels by slot; it grows only when needed, so the last slot is occupied.
+    /// Kernels by slot; the list grows only when needed, so the last slot is occupied.
     slots: Vec<Option<KernelSlot>>,
-    /// CTAs that SMs gave back, by kernel.
+    /// CTAs that SMs returned, by kernel.
     returned: BTreeMap<KernelIndex, BTreeSet<CtaIndex>>,
     max_kernels: usize,
     apps: Box<[AppState]>,
-    /// By kernel: those that wait for its end (the next one of its stream, and others by events), how many it waits for (`None` where no command
-    /// launches it), and how many of these have not ended.
+    /// Kernels that wait for the end of a kernel (the next one of its stream, and others by events), by kernel.
     successors: Box<[Vec<KernelIndex>]>,
+    /// The number of predecessors of each kernel; `None` if no command launches it.
     predecessors: Box<[Option<u32>]>,
-    missing: Box<[u32]>,
-    /// By kernel: the launch on which it depends programmatically; empty where no kernel depends on one. It counts among the predecessors, and is
-    /// no successor of the other.
+    /// The number of predecessors of each kernel that have not ended.
+    open_predecessors: Box<[u32]>,
+    /// The launch on which each kernel depends programmatically, by kernel; empty if no kernel depends on one. It counts as a predecessor,
+    /// but the kernel is no successor of the launch.
     programmatic: Box<[Option<KernelIndex>]>,
-    /// By kernel: the first cycle in which its CTAs may be bound; those beyond have none.
+    /// The first cycle in which CTAs of a kernel may be bound, by kernel; kernels beyond the end of the list have no arrival.
     arrivals: Box<[Cycle]>,
-    /// Kernels whose predecessors have ended and that have not arrived, by arrival. They take no slot.
-    arriving: BTreeSet<(Cycle, Waiting)>,
-    /// Kernels whose predecessors have ended and that wait for a slot, in the order in which they get one: those of first executions, so that
-    /// every application comes to its end; then by priority and in program order.
-    eligible: BTreeSet<Waiting>,
+    /// Kernels whose predecessors have ended and that have not arrived, by arrival. They occupy no slot.
+    arriving: BTreeSet<(Cycle, WaitKey)>,
+    /// Kernels whose predecessors have ended and that wait for a slot, in the order of service: first executions come first, so that every
+    /// application completes; then by priority and in program order.
+    eligible: BTreeSet<WaitKey>,
     /// Applications that have not ended once.
     apps_left: usize,
-    /// In a system of several GPUs: which one this is, and what the others have to do with it.
-    system: Option<Box<System>>,
-    /// The slot whose kernel was served last; it moves when a CTA is bound.
+    /// The kernels of other GPUs, in a system of several GPUs.
+    system: Option<Box<MultiGpu>>,
+    /// The slot whose kernel was served last; it changes when a CTA is bound.
     last_served: usize,
-    /// The least `ready_at` not yet reached.
+    /// The least `ready_at` that has not been reached.
     next_ready: Cycle,
 }
 
-/// What the end of a kernel ended besides.
+/// Outcome of the end of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    /// Nothing.
+pub(super) enum EndOutcome {
+    /// Only the kernel ended.
     Kernel,
-    /// An execution of its application.
+    /// An execution of the application of the kernel also ended.
     Application(AppId),
 }
 
 impl Streams {
     /// # Panics
-    /// When the commands do not launch kernels in ascending order, or a kernel has no CTAs: the front end refuses these.
+    /// If the commands do not launch kernels in ascending order, or a kernel has no CTAs: the front end refuses such workloads.
     pub(super) fn new(workload: &Workload, max_kernels: u32, gpu: Option<GpuId>) -> Self {
         let is_own = |info: &KernelInfo| gpu.is_none_or(|gpu| info.on_gpu() == gpu);
         let mut successors = vec![Vec::new(); workload.kernels.len()];
@@ -218,10 +222,10 @@ impl Streams {
             max_kernels: max_kernels as usize,
             apps_left: apps.iter().filter(|app: &&AppState| app.left > 0).count(),
             apps: apps.into(),
-            system: gpu.map(|gpu| Box::new(System::new(workload, gpu, &successors))),
+            system: gpu.map(|gpu| Box::new(MultiGpu::new(workload, gpu, &successors))),
             successors: successors.into(),
             programmatic: programmatic.into(),
-            missing: vec![0; predecessors.len()].into(),
+            open_predecessors: vec![0; predecessors.len()].into(),
             arrivals: arrivals(workload),
             arriving: BTreeSet::new(),
             predecessors: predecessors.into(),
@@ -235,111 +239,111 @@ impl Streams {
         streams
     }
 
-    /// An execution of an application begins: kernels that wait for none may be launched.
+    /// Begins an execution of an application: kernels without predecessors may be launched.
     fn begin(&mut self, app: usize, kernels: Range<u32>) {
         for kernel in kernels.map(KernelIndex) {
             let Some(predecessors) = self.predecessors[kernel.index()] else { continue };
-            self.missing[kernel.index()] = predecessors;
+            self.open_predecessors[kernel.index()] = predecessors;
             if predecessors == 0 {
                 self.becomes_eligible(app, kernel);
             }
         }
     }
 
-    /// A kernel waits for no other any more.
+    /// Makes a kernel without remaining predecessors eligible for a slot.
     fn becomes_eligible(&mut self, app: usize, kernel: KernelIndex) {
         match &mut self.system {
             Some(system) if !system.own[kernel.index()] => {}
             Some(system) if system.is_copy[kernel.index()] => system.copies.push_back(kernel),
             _ => {
-                let waiting = waiting(&self.apps[app], kernel);
+                let wait_key = wait_key(&self.apps[app], kernel);
                 let arrival = self.arrivals.get(kernel.index()).copied().unwrap_or_default();
                 if arrival > Cycle(0) {
-                    self.arriving.insert((arrival, waiting));
+                    self.arriving.insert((arrival, wait_key));
                 } else {
-                    self.eligible.insert(waiting);
+                    self.eligible.insert(wait_key);
                 }
             }
         }
     }
 
-    /// The next copy that waits for nothing any more. Copies take no slot.
+    /// Removes and returns the next copy whose predecessors have ended. Copies occupy no slot.
     pub(super) fn next_copy(&mut self) -> Option<KernelIndex> {
         self.system.as_mut()?.copies.pop_front()
     }
 
-    /// Whether a copy waits for nothing any more.
+    /// Returns true if a copy is ready to start.
     #[inline]
     pub(super) fn has_copy(&self) -> bool {
         self.system.as_ref().is_some_and(|system| !system.copies.is_empty())
     }
 
-    /// Other GPUs that wait for the end of a kernel of this one.
+    /// Returns the other GPUs that wait for the end of a kernel of this GPU.
     pub(super) fn listeners(&self, kernel: KernelIndex) -> &[GpuId] {
         self.system.as_ref().map_or(&[], |system| &system.listeners[kernel.index()])
     }
 
-    /// A kernel of another GPU ended.
-    pub(super) fn ended_elsewhere(&mut self, kernel: KernelIndex, app: AppId) {
-        self.follow(kernel, app);
+    /// Records the end of a kernel of another GPU.
+    pub(super) fn ended_on_other_gpu(&mut self, kernel: KernelIndex, app: AppId) {
+        self.release_successors(kernel, app);
     }
 
-    /// Kernels that waited for this one alone may follow.
-    fn follow(&mut self, kernel: KernelIndex, app: AppId) {
+    /// Records the end of a kernel at its successors.
+    fn release_successors(&mut self, kernel: KernelIndex, app: AppId) {
         for next in 0..self.successors[kernel.index()].len() {
-            self.may_follow(self.successors[kernel.index()][next], app);
+            self.predecessor_done(self.successors[kernel.index()][next], app);
         }
     }
 
-    /// A kernel waits for one launch less: a predecessor ended, or the launch on which it depends programmatically triggered it.
-    pub(super) fn may_follow(&mut self, kernel: KernelIndex, app: AppId) {
-        let missing = &mut self.missing[kernel.index()];
+    /// Records that one predecessor of a kernel ended, or that the launch on which the kernel depends programmatically triggered it.
+    pub(super) fn predecessor_done(&mut self, kernel: KernelIndex, app: AppId) {
+        let missing = &mut self.open_predecessors[kernel.index()];
         *missing -= 1;
         if *missing == 0 {
             self.becomes_eligible(app.index(), kernel);
         }
     }
 
-    /// By kernel: the launch on which it depends programmatically; empty where no kernel depends on one.
+    /// Returns the launch on which each kernel depends programmatically, by kernel; empty if no kernel depends on one.
     pub(super) fn programmatic(&self) -> &[Option<KernelIndex>] {
         &self.programmatic
     }
 
-    /// Whether a kernel waits for the binding of CTAs of the launch on which it depends.
+    /// Returns true if unassigned CTAs of the launch on which the kernel depends are bound first.
     #[inline]
-    fn is_behind(&self, slot: &KernelSlot) -> bool {
-        slot.behind.is_some_and(|before| self.occupied().any(|other| other.kernel == before && other.unassigned() > 0))
+    fn is_blocked(&self, slot: &KernelSlot) -> bool {
+        slot.depends_on.is_some_and(|before| self.occupied().any(|other| other.kernel == before && other.unassigned() > 0))
     }
 
-    /// The applications, by [`AppId`].
+    /// Returns the applications, by [`AppId`].
     pub(super) fn apps(&self) -> &[AppState] {
         &self.apps
     }
 
-    /// Whether a kernel waits only for a slot.
+    /// Returns true if a kernel waits for a slot and one is free.
     #[inline]
-    pub(super) fn can_admit(&self) -> bool {
+    pub(super) fn can_launch(&self) -> bool {
         !self.eligible.is_empty() && (self.slots.len() < self.max_kernels || self.slots.iter().any(Option::is_none))
     }
 
-    /// The first arrival among kernels that wait for nothing else.
+    /// Returns the first arrival among kernels that wait only for their arrival.
     #[inline]
     pub(super) fn next_arrival(&self) -> Cycle {
         self.arriving.first().map_or(Cycle::NEVER, |(arrival, _)| *arrival)
     }
 
-    /// Kernels whose CTAs may be bound from `ready_at` on have arrived: they wait for a slot alone.
+    /// Makes kernels eligible that arrive until `ready_at`, the first cycle in which their CTAs may be bound.
     pub(super) fn arrive(&mut self, ready_at: Cycle) {
         while self.next_arrival() <= ready_at
-            && let Some((_, waiting)) = self.arriving.pop_first()
+            && let Some((_, wait_key)) = self.arriving.pop_first()
         {
-            self.eligible.insert(waiting);
+            self.eligible.insert(wait_key);
         }
     }
 
-    /// Gives the next kernel in program order a slot, from `ready_at` on; `None` when none waits or no slot is free.
-    pub(super) fn admit(&mut self, workload: &Workload, ready_at: Cycle) -> Option<KernelIndex> {
-        if !self.can_admit() {
+    /// Assigns a slot, from `ready_at` on, to the next kernel in order; returns `None` if no kernel waits or no slot is free.
+    pub(super) fn launch_next(&mut self, workload: &Workload, ready_at: Cycle) -> Option<KernelIndex> {
+        if !self.can_launch() {
             return None;
         }
         let (_, Reverse(priority), kernel) = self.eligible.pop_first()?;
@@ -357,7 +361,7 @@ impl Streams {
             returned: 0,
             round: ctas,
             announced: false,
-            behind: self.programmatic.get(kernel.index()).copied().flatten(),
+            depends_on: self.programmatic.get(kernel.index()).copied().flatten(),
         });
         match self.slots.iter_mut().find(|slot| slot.is_none()) {
             Some(free) => *free = taken,
@@ -367,7 +371,7 @@ impl Streams {
         Some(kernel)
     }
 
-    /// The kernels whose CTAs may be bound from `now` on and of which that was not said before.
+    /// Returns the kernels whose CTAs may be bound from `now` on and that have not been announced.
     pub(super) fn newly_ready(&mut self, now: Cycle) -> impl Iterator<Item = KernelIndex> {
         let new = self.slots.iter_mut().flatten().filter(move |slot| slot.ready_at <= now && !slot.announced);
         new.map(|slot| {
@@ -376,13 +380,13 @@ impl Streams {
         })
     }
 
-    /// The first cycle in which CTAs of a further kernel may be bound.
+    /// Returns the first cycle in which CTAs of a further kernel may be bound.
     #[inline]
     pub(super) fn next_ready(&self) -> Cycle {
         self.next_ready
     }
 
-    /// Whether a kernel becomes ready at `now`; asked once per cycle.
+    /// Returns true if a kernel becomes ready at `now`; called once per cycle.
     #[inline]
     pub(super) fn becomes_ready(&mut self, now: Cycle) -> bool {
         if self.next_ready > now {
@@ -393,14 +397,14 @@ impl Streams {
         true
     }
 
-    /// The slot of `kernel`, if it has one.
+    /// Returns the slot of `kernel`, if it has one.
     #[inline]
     pub(super) fn slot_of(&self, kernel: KernelIndex) -> Option<usize> {
         self.slots.iter().position(|slot| slot.is_some_and(|slot| slot.kernel == kernel))
     }
 
-    /// The slot whose kernel is served next at `now` among those that `may` be: one of the highest priority, among these the one served
-    /// last while it has CTAs, then the following ones round robin.
+    /// Returns the slot that is served next at `now` among the slots for which `may` is true: a slot of the highest priority. Ties go to
+    /// the slot served last while it has CTAs, then to the following slots round robin.
     #[inline]
     pub(super) fn select(&self, now: Cycle, may: impl Fn(usize, &KernelSlot) -> bool) -> Option<usize> {
         let slots = self.slots.len();
@@ -408,7 +412,7 @@ impl Streams {
         for i in (0..slots).map(|i| (self.last_served + i) % slots) {
             if let Some(slot) = &self.slots[i]
                 && slot.has_work(now)
-                && !self.is_behind(slot)
+                && !self.is_blocked(slot)
                 && best.is_none_or(|(_, priority)| slot.priority > priority)
                 && may(i, slot)
             {
@@ -418,37 +422,37 @@ impl Streams {
         best.map(|(slot, _)| slot)
     }
 
-    /// Whether an application has ended and is not started again.
+    /// Returns true if an application has ended and is not restarted.
     #[inline]
     pub(super) fn is_over(&self, app: AppId) -> bool {
         self.apps.get(app.index()).is_none_or(|app| app.left == 0)
     }
 
-    /// The kernels that have a slot, by slot.
+    /// Returns the kernels that have a slot, by slot.
     pub(super) fn slots(&self) -> &[Option<KernelSlot>] {
         &self.slots
     }
 
-    /// The kernel in a slot.
+    /// Returns the kernel in a slot.
     #[inline]
     pub(super) fn slot(&self, index: usize) -> Option<&KernelSlot> {
         self.slots[index].as_ref()
     }
 
-    /// All kernels that have a slot.
+    /// Returns all kernels that have a slot.
     pub(super) fn occupied(&self) -> impl Iterator<Item = &KernelSlot> {
         self.slots.iter().flatten()
     }
 
-    /// An SM gave a CTA back.
-    pub(super) fn give_back(&mut self, kernel: KernelIndex, cta: CtaIndex) {
+    /// Records that an SM returned a CTA.
+    pub(super) fn return_cta(&mut self, kernel: KernelIndex, cta: CtaIndex) {
         let slot = self.slot_of(kernel).and_then(|slot| self.slots[slot].as_mut());
-        slot.unwrap_or_else(|| panic!("grid: {cta} of {kernel} came back after its end")).returned += 1;
+        slot.unwrap_or_else(|| panic!("grid: {cta} of {kernel} was returned after the end of the kernel")).returned += 1;
         let new = self.returned.entry(kernel).or_default().insert(cta);
-        assert!(new, "grid: {cta} of {kernel} came back twice");
+        assert!(new, "grid: {cta} of {kernel} was returned twice");
     }
 
-    /// Takes the next CTA of the kernel in a slot, first those that SMs gave back. The kernel has one left.
+    /// Removes and returns the next CTA of the kernel in a slot; returned CTAs come first. The kernel has at least one CTA left.
     #[inline]
     pub(super) fn take_cta(&mut self, index: usize) -> CtaIndex {
         let slot = self.slots[index].as_mut().expect("only a kernel in a slot is served");
@@ -464,7 +468,7 @@ impl Streams {
         CtaIndex(slot.next - 1)
     }
 
-    /// The kernel in a slot, and the CTA that [`Streams::take_cta`] would take.
+    /// Returns the kernel in a slot, and the CTA that [`Streams::take_cta`] would return.
     pub(super) fn next_cta(&self, index: usize) -> Option<(KernelIndex, CtaIndex)> {
         let slot = self.slot(index)?;
         let returned = self.returned.get(&slot.kernel).filter(|_| slot.returned > 0).and_then(BTreeSet::first);
@@ -479,8 +483,8 @@ impl Streams {
         }
     }
 
-    /// `kernel` ended at `now`: its slot is free, and those that waited for it alone may follow.
-    pub(super) fn end(&mut self, kernel: KernelIndex, now: Cycle) -> Ended {
+    /// Ends `kernel` at `now`: its slot is free, and its successors may proceed.
+    pub(super) fn end(&mut self, kernel: KernelIndex, now: Cycle) -> EndOutcome {
         let slot = self.slot_of(kernel);
         let slot = slot.unwrap_or_else(|| panic!("grid: {kernel} ended without having been launched"));
         let KernelSlot { app, .. } = self.slots[slot].take().unwrap_or_else(|| panic!("grid: {kernel} has no slot"));
@@ -488,17 +492,17 @@ impl Streams {
         self.end_of(kernel, app, now)
     }
 
-    /// A copy of application `app` ended at `now`.
-    pub(super) fn end_copy(&mut self, kernel: KernelIndex, app: AppId, now: Cycle) -> Ended {
+    /// Ends a copy of application `app` at `now`.
+    pub(super) fn end_copy(&mut self, kernel: KernelIndex, app: AppId, now: Cycle) -> EndOutcome {
         self.end_of(kernel, app, now)
     }
 
-    fn end_of(&mut self, kernel: KernelIndex, app: AppId, now: Cycle) -> Ended {
-        self.follow(kernel, app);
+    fn end_of(&mut self, kernel: KernelIndex, app: AppId, now: Cycle) -> EndOutcome {
+        self.release_successors(kernel, app);
         let state = &mut self.apps[app.index()];
         state.left -= 1;
         if state.left > 0 {
-            return Ended::Kernel;
+            return EndOutcome::Kernel;
         }
         state.ended += 1;
         if state.ended == 1 {
@@ -510,21 +514,21 @@ impl Streams {
             let again = state.again.clone();
             self.begin(app.index(), again);
         }
-        Ended::Application(app)
+        EndOutcome::Application(app)
     }
 
-    /// Applications that have not ended once.
+    /// Returns the number of applications that have not ended once.
     #[inline]
-    pub(super) fn left(&self) -> usize {
+    pub(super) fn unfinished_apps(&self) -> usize {
         self.apps_left
     }
 
-    /// Kernels that wait for their arrival alone, with it.
+    /// Returns the kernels that wait only for their arrival, with their arrival cycles.
     pub(super) fn arriving(&self) -> impl Iterator<Item = (Cycle, KernelIndex)> {
         self.arriving.iter().map(|(arrival, (.., kernel))| (*arrival, *kernel))
     }
 
-    /// Kernels that wait only for a slot.
+    /// Returns the kernels that wait only for a slot.
     pub(super) fn eligible(&self) -> impl Iterator<Item = KernelIndex> {
         self.eligible.iter().map(|(.., kernel)| *kernel)
     }

@@ -1,4 +1,4 @@
-//! Exact behaviour of the grid scheduler among mock SMs.
+//! Tests of the exact behaviour of the grid scheduler with mock SMs.
 
 mod clusters;
 mod dependents;
@@ -37,21 +37,21 @@ fn the_first_ctas_start_exactly_one_launch_latency_after_the_launch() {
 }
 
 #[test]
-fn a_scheduler_fills_the_sms_at_once_and_places_that_become_free_one_by_one() {
+fn the_scheduler_fills_all_sms_in_a_cycle_and_freed_cta_slots_one_by_one() {
     let slow = |ctas_per_cycle| Dispatch { ahead: 0, ctas_per_cycle, ..spec() };
     let chip = ran(4, &slow(1), &[job(0, 12, 1, |_| 50)]);
     assert_eq!(chip.starts(0), [20, 20, 20, 20, 80, 81, 82, 83, 140, 141, 142, 143]);
-    assert_eq!(chip.places(0), [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]);
+    assert_eq!(chip.sms_of(0), [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]);
     let chip = ran(4, &slow(2), &[job(0, 8, 1, |_| 50), job(0, 4, 1, |_| 50)]);
     assert_eq!(chip.starts(0), [20, 20, 20, 20, 80, 80, 81, 81]);
-    assert_eq!(chip.starts(1).iter().max(), chip.starts(1).iter().min(), "another kernel fills them anew");
+    assert_eq!(chip.starts(1).iter().max(), chip.starts(1).iter().min(), "another kernel fills the SMs again");
 }
 
 #[test]
-fn ctas_are_handed_out_breadth_first_and_rotation_continues_where_it_stopped() {
+fn ctas_are_bound_breadth_first_and_the_rotation_continues_from_the_last_sm() {
     let chip = ran(4, &spec(), &[job(0, 6, 4, |_| 50), job(0, 3, 4, |_| 50)]);
-    assert_eq!(chip.places(0), [0, 1, 2, 3, 0, 1]);
-    assert_eq!(chip.places(1), [2, 3, 0]);
+    assert_eq!(chip.sms_of(0), [0, 1, 2, 3, 0, 1]);
+    assert_eq!(chip.sms_of(1), [2, 3, 0]);
 }
 
 #[test]
@@ -82,43 +82,43 @@ fn a_cta_bound_ahead_follows_without_a_bubble() {
 }
 
 #[test]
-fn an_sm_holds_what_fits_and_what_is_bound_ahead_and_no_more() {
+fn an_sm_holds_at_most_the_resident_ctas_and_those_bound_ahead() {
     let chip = ran(3, &Dispatch { ahead: 2, ..spec() }, &[job(0, 60, 4, |cta| 20 + u64::from(cta % 7))]);
-    assert_eq!(chip.most_held, [6, 6, 6]);
+    assert_eq!(chip.max_held, [6, 6, 6]);
 }
 
 #[test]
-fn with_fewer_ctas_left_than_places_nothing_is_bound_ahead() {
-    // After the first wave of four three are left: they go to the SMs that are free first, not after the long CTA.
+fn no_cta_is_bound_ahead_with_fewer_unassigned_ctas_than_free_slots() {
+    // Three CTAs remain after the first wave of four. They go to the SMs that become free first, not behind the long CTA.
     let chip = ran(4, &spec(), &[job(0, 7, 1, |cta| if cta == 0 { 500 } else { 30 })]);
     assert_eq!(chip.grid.counters().ctas_bound_ahead, 0);
-    assert_eq!(chip.places(0), [0, 1, 2, 3, 1, 2, 3]);
+    assert_eq!(chip.sms_of(0), [0, 1, 2, 3, 1, 2, 3]);
     assert_eq!(chip.starts(0)[4..], [20 + 30 + 2 * 5; 3]);
     let more = ran(4, &spec(), &[job(0, 8, 1, |cta| if cta == 0 { 500 } else { 30 })]);
-    assert_eq!(more.grid.counters().ctas_bound_ahead, 4, "a round that every SM gets a CTA of is not broken off");
+    assert_eq!(more.grid.counters().ctas_bound_ahead, 4, "a round that gives every SM a CTA is completed");
 }
 
 #[test]
 fn no_cta_of_the_last_wave_waits_behind_long_ones() {
-    // Room for eight, six CTAs left after the first eight: all may be free before those of SM 0 are.
+    // Eight CTAs fit, and six remain after the first eight: all six can start before the CTAs of SM 0 end.
     let chip = ran(4, &spec(), &[job(0, 14, 2, |cta| if cta % 4 == 0 && cta < 8 { 500 } else { 30 })]);
     assert_eq!(chip.grid.counters().ctas_bound_ahead, 0);
-    assert!(!chip.places(0)[8..].contains(&0), "{:?}", chip.places(0));
+    assert!(!chip.sms_of(0)[8..].contains(&0), "{:?}", chip.sms_of(0));
     assert_eq!(chip.grid.end_cycle(), Some(Cycle(21 + 500)));
 }
 
 #[test]
 fn kernels_of_different_streams_overlap_and_share_their_idle_launch_latency() {
     let chip = ran(4, &spec(), &[job(1, 2, 1, |_| 100), job(2, 2, 1, |_| 100), job(1, 1, 1, |_| 10)]);
-    assert_eq!((chip.places(0), chip.starts(0)), (vec![0, 1], vec![20, 20]));
-    assert_eq!((chip.places(1), chip.starts(1)), (vec![2, 3], vec![20, 20]));
+    assert_eq!((chip.sms_of(0), chip.starts(0)), (vec![0, 1], vec![20, 20]));
+    assert_eq!((chip.sms_of(1), chip.starts(1)), (vec![2, 3], vec![20, 20]));
     let latencies: Vec<u64> = chip.grid.kernel_stats().iter().map(|stats| stats.launch_latency_cycles).collect();
     assert_eq!(latencies, [20, 0, 20]);
     assert_eq!(chip.grid.end_cycle(), Some(Cycle(20 + 100 + 20 + 10)));
 }
 
 #[test]
-fn a_launch_behind_a_running_kernel_costs_nothing() {
+fn the_launch_latency_overlaps_with_a_running_kernel() {
     let chip = ran(2, &spec(), &[job(1, 1, 1, |_| 10), job(2, 1, 1, |_| 100), job(1, 1, 1, |_| 10)]);
     assert_eq!(chip.grid.kernel_stats()[2].launched, Some(30));
     assert_eq!(chip.starts(2), [50]);
@@ -126,7 +126,7 @@ fn a_launch_behind_a_running_kernel_costs_nothing() {
 }
 
 #[test]
-fn no_more_kernels_run_than_the_chip_has_places_for() {
+fn concurrent_kernels_are_limited_by_the_slots_of_the_chip() {
     let one = Dispatch { max_kernels: 1, ..spec() };
     let chip = ran(4, &one, &[job(1, 1, 1, |_| 40), job(2, 1, 1, |_| 40), job(3, 1, 1, |_| 40)]);
     let launched: Vec<_> = chip.grid.kernel_stats().iter().map(|stats| stats.launched).collect();
@@ -137,32 +137,32 @@ fn no_more_kernels_run_than_the_chip_has_places_for() {
 fn an_sm_of_its_own_turns_to_another_kernel_only_when_it_is_empty() {
     let jobs = [job(1, 3, 4, |cta| 30 + 40 * u64::from(cta)), job(2, 2, 4, |_| 10)];
     let alone = ran(2, &spec(), &jobs);
-    // CTAs 0 and 2 of the first kernel run on SM 0 until 30 and 21 + 110; CTA 1 on SM 1 until 90.
+    // CTAs 0 and 2 of the first kernel run on SM 0 until cycles 30 and 21 + 110, and CTA 1 runs on SM 1 until cycle 90.
     assert_eq!(alone.starts(0), [20, 20, 21]);
-    assert_eq!(alone.places(1), [1, 1]);
+    assert_eq!(alone.sms_of(1), [1, 1]);
     assert_eq!(alone.starts(1), [20 + 70 + 2 * 5, 20 + 70 + 2 * 5 + 1]);
     let shared = ran(2, &Dispatch { share_sm: true, ..spec() }, &jobs);
-    assert_eq!(shared.places(1), [1, 0]);
+    assert_eq!(shared.sms_of(1), [1, 0]);
     assert_eq!(shared.starts(1), [21, 22]);
 }
 
 #[test]
-fn kernels_that_share_an_sm_share_its_room() {
+fn kernels_that_share_an_sm_share_its_resources() {
     let shared = Dispatch { share_sm: true, ahead: 0, ..spec() };
     let chip = ran(1, &shared, &[job(1, 1, 2, |_| 1000), job(2, 8, 4, |_| 100)]);
-    assert_eq!(chip.most_held, [3], "half the SM for the first kernel, two quarters for the second");
+    assert_eq!(chip.max_held, [3], "half the SM for the first kernel, two quarters for the second");
 }
 
 #[test]
-fn an_sm_without_room_for_one_kernel_gets_the_next_one_as_soon_as_that_is_its_turn() {
+fn an_sm_without_capacity_for_one_kernel_gets_the_next_kernel_in_turn() {
     let shared = Dispatch { share_sm: true, ahead: 0, ..spec() };
     let chip = ran(2, &shared, &[job(1, 1, 2, |_| 1000), job(2, 2, 1, |_| 100), job(3, 1, 2, |_| 10)]);
-    assert_eq!((chip.places(1), chip.starts(1)), (vec![1, 1], vec![20, 130]));
-    assert_eq!((chip.places(2), chip.starts(2)), (vec![0], vec![131]), "one cycle after the second kernel's last CTA");
+    assert_eq!((chip.sms_of(1), chip.starts(1)), (vec![1, 1], vec![20, 130]));
+    assert_eq!((chip.sms_of(2), chip.starts(2)), (vec![0], vec![131]), "one cycle after the second kernel's last CTA");
 }
 
 #[test]
-fn a_kernel_is_served_to_its_end_before_another_that_came_to_an_earlier_place() {
+fn a_kernel_is_served_to_its_end_before_a_later_one_in_a_lower_slot() {
     let shared = Dispatch { share_sm: true, max_kernels: 2, ..spec() };
     let chip = ran(1, &shared, &[job(1, 1, 2, |_| 10), job(2, 24, 2, |_| 30), job(1, 1, 2, |_| 10)]);
     assert_eq!(chip.grid.kernel_stats()[2].launched, Some(30));
@@ -170,11 +170,11 @@ fn a_kernel_is_served_to_its_end_before_another_that_came_to_an_earlier_place() 
 }
 
 #[test]
-fn launches_of_two_streams_may_be_under_way_at_once() {
+fn launches_of_two_streams_overlap() {
     let chip = ran(2, &spec(), &[job(1, 1, 1, |_| 40), job(2, 1, 1, |_| 45), job(1, 1, 1, |_| 9), job(2, 1, 1, |_| 9)]);
     assert_eq!((chip.starts(2), chip.starts(3)), (vec![80], vec![85]));
     let latencies: Vec<u64> = chip.grid.kernel_stats().iter().map(|stats| stats.launch_latency_cycles).collect();
-    assert_eq!(latencies, [20, 0, 15, 0], "of 60 to 85 the first stream's kernels run until 60 and from 80, the second's until 65");
+    assert_eq!(latencies, [20, 0, 15, 0], "kernels of the first stream run until 60 and from 80, and of the second stream until 65");
 }
 
 #[test]
@@ -182,46 +182,46 @@ fn a_cta_limit_holds_from_the_cut_on_without_bubbles_and_can_be_lifted() {
     let mut chip = Chip::new(2, &spec(), &[job(0, 40, 2, |_| 30)]);
     chip.limit(0, 1);
     chip.run(200, PLAIN);
-    assert_eq!(chip.most_held, [2, 3], "one and two run, one waits at each");
-    let on_first: Vec<u64> = chip.lives.values().filter(|life| life.sm == 0).map(|life| life.start).collect();
+    assert_eq!(chip.max_held, [2, 3], "one and two CTAs run, and one waits at each SM");
+    let on_first: Vec<u64> = chip.lifetimes.values().filter(|life| life.sm == 0).map(|life| life.start).collect();
     assert_eq!(on_first, [20, 50, 80, 110, 140, 170]);
     chip.limit(0, 2);
     assert_eq!(chip.grid.next_event(), Cycle(200));
     chip.run(LONG, PLAIN);
-    assert_eq!(chip.most_held, [3, 3]);
+    assert_eq!(chip.max_held, [3, 3]);
     assert!(chip.grid.end_cycle().is_some());
 }
 
 #[test]
-fn a_limit_at_what_fits_changes_nothing() {
+fn a_cta_limit_at_the_occupancy_has_no_effect() {
     let plain = ran(2, &spec(), &mixed());
     let mut limited = Chip::new(2, &spec(), &mixed());
     (0..2).for_each(|sm| limited.limit(sm, 5));
     limited.run(LONG, PLAIN);
-    assert_eq!(limited.lives, plain.lives);
+    assert_eq!(limited.lifetimes, plain.lifetimes);
 }
 
-/// Unassigned CTAs of kernels in slots.
+/// Returns the number of unassigned CTAs of the kernels that have a slot.
 fn unassigned(chip: &Chip) -> u64 {
     chip.grid.streams.occupied().map(|slot| u64::from(slot.unassigned())).sum()
 }
 
 #[test]
-fn a_chip_that_may_not_start_anything_says_so() {
+fn the_deadlock_report_names_cta_limits() {
     let mut chip = Chip::new(2, &spec(), &[job(0, 4, 2, |_| 30), job(0, 1, 1, |_| 30)]);
     (0..2).for_each(|sm| chip.limit(sm, 0));
     chip.run(100, PLAIN);
     assert_eq!(chip.grid.next_event(), Cycle::NEVER);
-    assert_eq!((chip.grid.streams.occupied().count(), chip.grid.streams.left(), unassigned(&chip)), (1, 1, 4));
+    assert_eq!((chip.grid.streams.occupied().count(), chip.grid.streams.unfinished_apps(), unassigned(&chip)), (1, 1, 4));
     assert_eq!(
         chip.grid.waiting(),
         ["0 of 4 CTAs of kernel 0 (job0, stream 0) are done, 4 are bound to no SM; none has started, the first may be bound \
-          from cycle 15 on; 2 SMs are at the CTA limit that a controller set"]
+          from cycle 15 on; 2 SMs have reached the CTA limit that a controller set"]
     );
 }
 
 #[test]
-fn a_silent_sm_and_kernels_without_a_place_are_named() {
+fn the_deadlock_report_names_waiting_kernels_and_busy_sms() {
     let one = Dispatch { max_kernels: 1, ..spec() };
     let mut chip = Chip::new(1, &one, &[job(0, 1, 1, |_| LONG), job(1, 1, 1, |_| 1)]);
     chip.run(100, PLAIN);
@@ -229,13 +229,13 @@ fn a_silent_sm_and_kernels_without_a_place_are_named() {
         chip.grid.waiting()[1..],
         [
             "kernel 1 (job1, stream 1) waits for a slot among the kernels of the chip",
-            "sm0 holds 1 CTAs, 1 of them started; its last word came at cycle 25"
+            "sm0 holds 1 CTAs, 1 of them started; its last message arrived at cycle 25"
         ]
     );
 }
 
 #[test]
-fn a_workload_without_kernels_ends_at_once() {
+fn a_workload_without_kernels_ends_immediately() {
     let mut chip = Chip::new(2, &spec(), &[]);
     assert_eq!(chip.grid.next_event(), Cycle(0));
     chip.run(10, Stepping { skip: true, ..PLAIN });
@@ -244,7 +244,7 @@ fn a_workload_without_kernels_ends_at_once() {
 }
 
 #[test]
-fn events_come_one_latency_after_what_they_tell() {
+fn events_are_sent_one_latency_after_the_start_or_end() {
     let chip = ran(1, &spec(), &[job(0, 2, 1, |_| 30)]);
     let (kernel, sm) = (KernelIndex(0), SmId(0));
     assert_eq!(
@@ -266,11 +266,11 @@ fn events_come_one_latency_after_what_they_tell() {
 fn a_run_ends_when_the_stores_of_ended_ctas_are_acknowledged() {
     let mut chip = Chip::new(1, &spec(), &[job(0, 2, 1, |_| 30)]);
     let from_sm = LinkId(1);
-    chip.grid.deliver(from_sm, Cycle(20), &Payload::StoresLeft(SmId(0)));
+    chip.grid.deliver(from_sm, Cycle(20), &Payload::StoresPending(SmId(0)));
     chip.run(400, Stepping { skip: true, ..PLAIN });
     assert!(chip.events.contains(&(85, EventKind::KernelEnded(KernelIndex(0)))), "the kernel does not wait");
     assert!(!chip.events.iter().any(|(_, event)| *event == EventKind::RunEnded));
-    chip.grid.deliver(from_sm, Cycle(450), &Payload::StoresAnswered(SmId(0)));
+    chip.grid.deliver(from_sm, Cycle(450), &Payload::StoresAcknowledged(SmId(0)));
     chip.run(500, Stepping { skip: true, ..PLAIN });
     assert_eq!(chip.events.last(), Some(&(450, EventKind::RunEnded)));
 }
@@ -286,7 +286,7 @@ fn mixed() -> Vec<Job> {
 }
 
 #[test]
-fn stepping_shows_in_no_result() {
+fn results_do_not_depend_on_stepping() {
     for share_sm in [false, true] {
         let spec = Dispatch { share_sm, max_kernels: 2, ..spec() };
         let expected = ran(7, &spec, &mixed());
@@ -296,7 +296,7 @@ fn stepping_shows_in_no_result() {
             assert_eq!(chip.grid.kernel_stats(), expected.grid.kernel_stats());
             assert_eq!(chip.grid.counters(), expected.grid.counters());
             assert_eq!(chip.events, expected.events);
-            assert_eq!(chip.lives, expected.lives);
+            assert_eq!(chip.lifetimes, expected.lifetimes);
         }
     }
 }
@@ -305,10 +305,13 @@ fn stepping_shows_in_no_result() {
 fn every_cta_of_every_kernel_runs_once() {
     let jobs = mixed();
     let chip = ran(7, &spec(), &jobs);
-    assert_eq!(chip.lives.len() as u32, jobs.iter().map(|job| job.ctas).sum::<u32>());
+    assert_eq!(chip.lifetimes.len() as u32, jobs.iter().map(|job| job.ctas).sum::<u32>());
     let counters = chip.grid.counters();
     assert_eq!((counters.ctas_bound, counters.ctas_started, counters.ctas_done), (102, 102, 102));
-    assert_eq!((counters.kernels_launched, counters.kernels_ended, chip.grid.streams.left() as u64, unassigned(&chip)), (5, 5, 0, 0));
+    assert_eq!(
+        (counters.kernels_launched, counters.kernels_ended, chip.grid.streams.unfinished_apps() as u64, unassigned(&chip)),
+        (5, 5, 0, 0)
+    );
 }
 
 #[test]
@@ -332,7 +335,7 @@ fn a_kernel_without_ctas_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "no CTA of `job0` fits an SM")]
+#[should_panic(expected = "no CTA of `job0` fits on an SM")]
 fn a_kernel_that_does_not_fit_is_refused() {
     Chip::new(1, &spec(), &[job(0, 1, 0, |_| 1)]);
 }
@@ -341,7 +344,7 @@ fn a_kernel_that_does_not_fit_is_refused() {
 fn a_real_sm_gets_as_many_ctas_as_its_resources_allow() {
     let machine = crate::test_machine::test_machine();
     let info = crate::test_machine::kernel_info(256, 4000);
-    let resident = crate::occupancy::resident_ctas(&machine.gpu.sm, &info).expect("it fits");
+    let resident = crate::occupancy::resident_ctas(&machine.gpu.sm, &info).expect("the CTA fits");
     let workload = mock::workload_of(vec![info]);
     let ports = GridPorts {
         first_to_sm: LinkId(0),
@@ -361,9 +364,9 @@ fn a_real_sm_gets_as_many_ctas_as_its_resources_allow() {
 }
 
 #[test]
-fn copies_are_told_to_every_partition_once_when_the_kernel_behind_them_is_launched() {
+fn copies_are_sent_to_every_partition_once_at_the_launch_of_the_next_kernel() {
     use warpshard_base::Addr;
-    use warpshard_protocol::Warm;
+    use warpshard_protocol::HostCopy;
     use warpshard_workload::{Command, Workload};
 
     let machine = crate::test_machine::test_machine();
@@ -381,15 +384,15 @@ fn copies_are_told_to_every_partition_once_when_the_kernel_behind_them_is_launch
     let route = Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(1) };
     let mut out = Outbox::new(vec![route; usize::from(2 * sms) + 2].into(), vec![0], 1);
     grid.run(Cycle(LONG), true, &mut out);
-    let warm = |link: u16, addr| (LinkId(2 * sms + link), Warm { addr: Addr(addr), bytes: 64 });
-    let told: Vec<(LinkId, Warm)> = out
+    let warm = |link: u16, addr| (LinkId(2 * sms + link), HostCopy { addr: Addr(addr), bytes: 64 });
+    let notified: Vec<(LinkId, HostCopy)> = out
         .batch(0)
         .iter()
         .filter_map(|sent| match sent.payload {
-            Payload::Warm(copy) => Some((sent.link, copy)),
+            Payload::HostCopy(copy) => Some((sent.link, copy)),
             _ => None,
         })
         .collect();
-    // The second kernel waits for the first, in the same stream, and with it the copy before it.
-    assert_eq!(told, [warm(0, 0x100), warm(1, 0x100), warm(0, 0x200), warm(1, 0x200)]);
+    // The second kernel, in the same stream, waits for the first kernel, and so does the copy before the second kernel.
+    assert_eq!(notified, [warm(0, 0x100), warm(1, 0x100), warm(0, 0x200), warm(1, 0x200)]);
 }

@@ -1,22 +1,22 @@
-//! Coalescing: the lanes of a warp's access become accesses of one segment each (a sector; a line where the L1 works on lines).
+//! Coalescing: the lanes of a warp access become accesses of one segment each (a sector, or a line if the L1 works on lines).
 //!
-//! The accesses come out with ascending addresses; the load/store unit takes them from the end, as the reference does.
+//! The accesses have ascending addresses; the load/store unit takes them from the end, as the reference does.
 
 use warpshard_base::{Addr, SECTOR_BYTES, SectorMask};
 
 /// An access to one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Access {
-    /// The sector's address, or the segment's where several sectors are meant.
+    /// Address of the sector, or of the segment if the access covers several sectors.
     pub(super) addr: Addr,
-    /// Bytes of the sector, when it is one; all ones otherwise.
+    /// Bytes of the sector, if the access covers one sector; all ones otherwise.
     pub(super) bytes: u32,
     pub(super) sectors: SectorMask,
-    /// Lanes that take part.
+    /// Number of participating lanes.
     pub(super) lanes: u8,
 }
 
-/// Coalesces `base + i * stride` for `lanes` lanes if they are contiguous; returns whether they are.
+/// Coalesces `base + i * stride` for `lanes` lanes if they are contiguous; returns true if they are.
 #[inline]
 pub(super) fn run(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, out: &mut Vec<Access>) -> bool {
     if stride != width as i32 || segment != SECTOR_BYTES || !width.is_power_of_two() || base & u64::from(width - 1) != 0 {
@@ -34,8 +34,8 @@ pub(super) fn run(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, 
     true
 }
 
-/// Coalesces `base + i * stride` for `lanes` lanes into sectors if these ascend without overlapping and none crosses the end
-/// of a sector; returns whether that is so.
+/// Coalesces `base + i * stride` for `lanes` lanes into sectors if the elements ascend without overlap and none crosses the end of a
+/// sector; returns true if it did.
 pub(super) fn ascending(base: u64, stride: i32, lanes: u32, width: u32, segment: u64, out: &mut Vec<Access>) -> bool {
     let aligned = width.is_power_of_two() && width <= SECTOR_BYTES as u32 && (base | stride as u64) & u64::from(width - 1) == 0;
     let step = u64::try_from(stride).unwrap_or(0);
@@ -57,9 +57,9 @@ pub(super) fn ascending(base: u64, stride: i32, lanes: u32, width: u32, segment:
     true
 }
 
-/// Coalesces any addresses, whose order does not matter and may be changed; `segment` is 32, 64 or 128 bytes.
+/// Coalesces arbitrary addresses, which may be reordered; `segment` is 32, 64 or 128 bytes.
 pub(super) fn gather(addresses: &mut [u64], width: u32, segment: u64, out: &mut Vec<Access>) {
-    // Accesses that ascend are added at the end; finding a place for each among the others would cost more than this.
+    // Ascending accesses are appended; searching the position of each one would cost more than this sort.
     if !addresses.is_sorted() {
         addresses.sort_unstable();
     }
@@ -83,7 +83,7 @@ fn add(out: &mut Vec<Access>, at: u64, count: u64, segment: u64, lanes: u8) {
     let bytes = byte_mask(at & (SECTOR_BYTES - 1), count);
     let sectors = SectorMask::of(Addr(at));
     let start = at & !(segment - 1);
-    // Made where it is needed: one that lay in memory for all three would be copied out of its parts, which the host does slowly.
+    // The access is created at each use: a shared copy in memory would be assembled from its parts, which is slow on the host.
     let access = || Access { addr: Addr(at).sector(), bytes, sectors, lanes };
     match out.last_mut() {
         Some(last) if last.addr.0 & !(segment - 1) == start => merge(last, bytes, sectors, lanes, start),
@@ -92,7 +92,7 @@ fn add(out: &mut Vec<Access>, at: u64, count: u64, segment: u64, lanes: u8) {
     }
 }
 
-/// Adds bytes of sectors to the access of their segment, which begins at `start`.
+/// Adds bytes of sectors to the access of their segment, which starts at `start`.
 #[inline]
 fn merge(access: &mut Access, bytes: u32, sectors: SectorMask, lanes: u8, start: u64) {
     access.lanes += lanes;
@@ -105,7 +105,7 @@ fn merge(access: &mut Access, bytes: u32, sectors: SectorMask, lanes: u8, start:
     }
 }
 
-/// Adds an access to a segment before the last one: a lane crossed into that before a later lane stayed in this.
+/// Inserts an access to a segment before the last one: a lane crossed into the last segment before a later lane stayed in this segment.
 #[cold]
 fn insert(out: &mut Vec<Access>, access: &Access, start: u64, segment: u64) {
     let place = out.iter().rposition(|access| access.addr.0 & !(segment - 1) <= start);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_may_stay_in_a_sector_that_one_before_it_crossed() {
+    fn a_lane_stays_in_a_sector_that_an_earlier_lane_crossed() {
         let mut out = Vec::new();
         gather(&mut [0x101e, 0x101c], 8, 32, &mut out);
         assert_eq!(out.iter().map(|a| (a.addr.0, a.bytes, a.lanes)).collect::<Vec<_>>(), [(0x1000, 0xf000_0000, 2), (0x1020, 0x3f, 0)]);

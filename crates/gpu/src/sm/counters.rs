@@ -1,4 +1,4 @@
-//! The counters of an SM: per kernel launch, and for itself.
+//! The counters of an SM: per kernel launch, and for the whole SM.
 
 use std::ops::{Deref, DerefMut};
 
@@ -9,7 +9,7 @@ use warpshard_workload::{OpClass, Workload};
 use super::stall::{StallCounts, StallReason};
 
 counters! {
-    /// What an SM did on behalf of one kernel launch.
+    /// Counters of an SM for one kernel launch.
     pub struct KernelCounters {
         warp_instructions: "instructions", "Instructions issued by warps, predicated-off ones included.";
         thread_instructions: "instructions", "Active lanes of the issued instructions.";
@@ -22,16 +22,16 @@ counters! {
         requested_bytes: "bytes", "Bytes of global and local memory that active lanes loaded, stored or changed.";
         memory_accesses: "accesses", "Accesses that the coalescer made, of one sector or line each.";
         l1_read_hits: "accesses", "Reads that hit in the L1.";
-        l1_read_pending_hits: "accesses", "Reads of a sector that was on its way to the L1.";
+        l1_read_pending_hits: "accesses", "Reads of a sector with an outstanding fetch to the L1.";
         l1_read_misses: "accesses", "Reads that missed in the L1, the line absent.";
         l1_read_sector_misses: "accesses", "Reads that missed in the L1, the line present.";
         l1_write_hits: "accesses", "Writes that hit in the L1.";
-        l1_write_pending_hits: "accesses", "Writes to a sector that was on its way to the L1.";
+        l1_write_pending_hits: "accesses", "Writes to a sector with an outstanding fetch to the L1.";
         l1_write_misses: "accesses", "Writes that missed in the L1, the line absent.";
         l1_write_sector_misses: "accesses", "Writes that missed in the L1, the line present.";
-        l1_bypasses: "accesses", "Accesses that went past the L1.";
-        ctas_begun: "CTAs", "CTAs that started; once more where they come back after a preemption.";
-        ctas_bypassing: "CTAs", "CTAs that started and whose loads go past the L1, by decision of a controller.";
+        l1_bypasses: "accesses", "Accesses that bypassed the L1.";
+        ctas_begun: "CTAs", "CTAs that started; a CTA that resumes after a preemption counts again.";
+        ctas_bypassing: "CTAs", "CTAs that started and whose loads bypass the L1, by decision of a controller.";
         ctas: "CTAs", "CTAs that ended.";
         register_reads: "operands", "Registers that issued instructions read, each once for all lanes of the warp.";
         register_writes: "operands", "Registers that issued instructions write, each once for all lanes of the warp.";
@@ -84,13 +84,13 @@ counters! {
         cycles: "cycles", "Core cycles.";
         active_cycles: "cycles", "Core cycles with a CTA resident.";
         resident_warp_cycles: "warps x cycles", "Resident warps, summed over the cycles.";
-        stalled_core_cycles: "cycles", "Core cycles in which no scheduler issues, and those that have warps wait for a register, a unit, a barrier, a fence or last memory accesses.";
+        stalled_core_cycles: "cycles", "Core cycles in which no scheduler issues, and all schedulers with warps wait for a register, a unit, a barrier, a fence or outstanding memory accesses.";
         paused_cycles: "cycles", "Core cycles paused: with state and power, but issuing nothing.";
         paused_resident_cycles: "cycles", "Core cycles paused with a CTA resident.";
         gated_cycles: "cycles", "Core cycles without power.";
-        ctas_switched: "CTAs", "CTAs that were taken away with their context.";
-        ctas_flushed: "CTAs", "CTAs that were taken away and start again from their beginning.";
-        ctas_returned: "CTAs", "CTAs that were taken away before they started.";
+        ctas_switched: "CTAs", "CTAs that were preempted and whose context was saved.";
+        ctas_flushed: "CTAs", "CTAs that were preempted and restart from their beginning.";
+        ctas_returned: "CTAs", "CTAs that were preempted before they started.";
         flushed_warp_instructions: "instructions", "Warp instructions that flushed CTAs had issued, and issue again.";
         replayed_warp_instructions: "instructions", "Warp instructions that were squashed when their CTA was switched, and issued again.";
         context_cycles: "cycles", "Cycles in which the context of a CTA was saved or restored, summed over CTAs.";
@@ -99,32 +99,33 @@ counters! {
         ended_cta_instructions: "instructions", "Warp instructions of the CTAs that ended.";
         packets_sent: "packets", "Requests sent to the network.";
         packets_received: "packets", "Replies received from the network.";
-        l1_retries: "attempts", "Accesses that the L1 refused for want of a line, an MSHR or room in its miss queue; the next four counters divide them by the cause of an access's first refusal. An access that waits before a full bank is in `l1_bank_conflicts`.";
-        l1_retries_line: "attempts", "The same, for want of a line: all lines of the set wait for data.";
-        l1_retries_merge: "attempts", "The same, because the MSHR of the address holds as many accesses as it can.";
-        l1_retries_mshr: "attempts", "The same, for want of an MSHR.";
-        l1_retries_queue: "attempts", "The same, for want of room in the miss queue.";
-        l1_bank_conflicts: "cycles", "Cycles in which an access found its L1 bank taken.";
-        l1_flushes: "flushes", "Times that the L1 was invalidated.";
+        l1_retries: "attempts", "Accesses that the L1 refused because it lacked a line, an MSHR or a miss queue entry; the next four counters divide them by the cause of the first refusal. An access that waits before a full bank is in `l1_bank_conflicts`.";
+        l1_retries_line: "attempts", "Accesses that the L1 refused because all lines of the set wait for data.";
+        l1_retries_merge: "attempts", "Accesses that the L1 refused because the MSHR of the address is full.";
+        l1_retries_mshr: "attempts", "Accesses that the L1 refused because no MSHR was free.";
+        l1_retries_queue: "attempts", "Accesses that the L1 refused because the miss queue was full.";
+        l1_bank_conflicts: "cycles", "Cycles in which an access found its L1 bank occupied.";
+        l1_flushes: "flushes", "Invalidations of the L1.";
         memory_stall_cycles: "cycles", "Cycles in which the instruction in the load/store unit could not leave it.";
-        loads_answered: "loads", "Loads and atomics that got all their data.";
-        load_cycles: "loads x cycles", "Loads and atomics that entered the load/store unit and have not got all their data, summed over the cycles.";
-        load_overlapped_cycles: "loads x cycles", "The same, of cycles in which an arithmetic unit has an instruction.";
+        loads_answered: "loads", "Loads and atomics that received all their data.";
+        load_cycles: "loads x cycles", "Outstanding loads and atomics, from their entry into the load/store unit to their last data, summed over the cycles.";
+        load_overlapped_cycles: "loads x cycles", "Outstanding loads and atomics, summed over the cycles in which an arithmetic unit has an instruction.";
         network_full_cycles: "cycles", "Cycles in which a request found no credit.";
-        operand_conflicts: "reads", "Operand reads that waited for their bank, once for each step.";
-        instruction_fetches: "fetches", "Fetches from the instruction cache, of as many instructions as a warp's buffer holds.";
+        operand_conflicts: "reads", "Operand reads that waited for their bank, counted once per step.";
+        instruction_fetches: "fetches", "Fetches from the instruction cache, each of the number of instructions that fit the buffer of a warp.";
         instruction_misses: "misses", "Fetches that missed in the instruction cache.";
         constant_misses: "misses", "Accesses that missed in the constant cache.";
         group_products: "products", "Products of warp groups (wgmma) that began.";
-        group_product_cycles: "cycles", "Cycles in which the matrix units multiplied for them.";
+        group_product_cycles: "cycles", "Cycles in which the matrix units multiplied for products of warp groups.";
     }
 }
 
-/// What an SM counts for one kernel launch: its counters, and issued instructions by class. Found together, since every issue counts in both.
+/// Statistics of an SM for one kernel launch: its counters, and issued instructions by class. Both are stored together, since every issue
+/// updates both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct KernelStats {
     counters: KernelCounters,
-    /// By class of instruction.
+    /// Issued instructions by class.
     pub classes: ClassCounts,
 }
 
@@ -154,26 +155,27 @@ impl Tally for KernelStats {
 /// All counters of an SM.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SmStats {
-    /// Indexed by `KernelIndex`.
+    /// Statistics by launch, indexed by `KernelIndex`.
     pub kernels: PerKernel<KernelStats>,
-    /// For the SM as a whole.
+    /// Counters for the whole SM.
     pub sm: SmCounters,
-    /// Scheduler cycles by reason: those of schedulers without warps, then those of the kernels in the order of `KernelIndex`.
+    /// Scheduler cycles by reason: first the cycles of schedulers without warps, then the cycles of the kernels in the order of
+    /// `KernelIndex`.
     pub stalls: PerKernel<StallCounts>,
 }
 
 counters! {
-    /// Scheduler cycles by what the scheduler did, in the order of [`StallReason`].
+    /// Scheduler cycles by the activity of the scheduler, in the order of [`StallReason`].
     pub struct StallCounters {
         issued: "scheduler cycles", "An instruction was issued.";
-        stall_memory_pipeline: "scheduler cycles", "The way to the load/store unit was full.";
-        stall_memory_collectors: "scheduler cycles", "The way to another unit was full, since memory instructions held the operand collectors.";
-        stall_pipeline: "scheduler cycles", "The way to another unit was full.";
-        stall_scoreboard_memory: "scheduler cycles", "Waited for a register that memory writes.";
-        stall_scoreboard_alu: "scheduler cycles", "Waited for a register that a fixed-latency unit writes.";
-        stall_fence: "scheduler cycles", "Waited at a memory fence or for an atomic.";
-        stall_barrier: "scheduler cycles", "Waited at a barrier, or for the launch before its own.";
-        stall_throttled: "scheduler cycles", "Held back by the limit of warps.";
+        stall_memory_pipeline: "scheduler cycles", "The input register of the load/store unit was full.";
+        stall_memory_collectors: "scheduler cycles", "The input register of another unit was full, because memory instructions occupied the operand collectors.";
+        stall_pipeline: "scheduler cycles", "The input register of another unit was full.";
+        stall_scoreboard_memory: "scheduler cycles", "A warp waited for a register that a memory instruction writes.";
+        stall_scoreboard_alu: "scheduler cycles", "A warp waited for a register that a fixed-latency unit writes.";
+        stall_fence: "scheduler cycles", "A warp waited at a memory fence or for an atomic.";
+        stall_barrier: "scheduler cycles", "A warp waited at a barrier, or for the preceding launch.";
+        stall_throttled: "scheduler cycles", "The limit of warps held a warp back.";
         stall_fetch: "scheduler cycles", "Instruction buffers were empty.";
         stall_draining: "scheduler cycles", "All warps had issued their last instruction.";
         stall_no_warps: "scheduler cycles", "No warp was resident.";
@@ -181,19 +183,20 @@ counters! {
 }
 
 impl SmStats {
-    /// Zeroes for `kernels` launches.
+    /// Creates zeroed counters for `kernels` launches.
     pub fn new(kernels: usize) -> Self {
         Self { kernels: PerKernel::new(kernels), sm: SmCounters::default(), stalls: PerKernel::new(kernels + 1) }
     }
 
-    /// Scheduler cycles by reason, over all kernels.
+    /// Returns the scheduler cycles by reason, summed over all kernels.
     pub fn all_stalls(&self) -> StallCounts {
         let mut all = [0; StallReason::COUNT];
         self.stalls.parts().for_each(|part| all.iter_mut().zip(part).for_each(|(all, part)| *all += part));
         all
     }
 
-    /// Shows all counters of the SM: its own, the stall reasons, and those that it keeps per kernel, summed over the kernels.
+    /// Visits all counters of the SM: the counters of the whole SM, the stall reasons, and the counters per kernel, summed over the
+    /// kernels.
     pub fn visit(&self, see: &mut dyn FnMut(&'static CounterInfo, u64)) {
         self.sm.visit(see);
         StallCounters::INFO.iter().zip(self.all_stalls()).for_each(|(info, value)| see(info, value));
@@ -206,7 +209,7 @@ impl SmStats {
         visit_classes(&classes, see);
     }
 
-    /// Shows what SM number `sm` counted for each application of `workload`, where there are several. Components are numbered by SM, then
+    /// Visits the counters of SM number `sm` for each application of `workload`, if there are several. Components are numbered by SM, then
     /// application.
     pub fn visit_applications(&self, sm: u32, workload: &Workload, visitor: &mut dyn CounterVisitor) {
         let mut sums = vec![(KernelCounters::default(), ClassCounts::default()); workload.applications.len()];
@@ -230,13 +233,13 @@ pub fn add_classes(sum: &mut ClassCounts, part: &ClassCounts) {
     sum.as_flattened_mut().iter_mut().zip(part.as_flattened()).for_each(|(sum, part)| *sum += part);
 }
 
-/// Shows the scheduler cycles of a kernel, which has no part in those of schedulers without warps.
+/// Visits the scheduler cycles of a kernel; cycles of schedulers without warps belong to no kernel.
 pub fn visit_stalls(stalls: &StallCounts, see: &mut dyn FnMut(&'static CounterInfo, u64)) {
     let own = StallCounters::INFO.iter().zip(stalls).zip(StallReason::ALL).filter(|(_, reason)| *reason != StallReason::NoWarps);
     own.for_each(|((info, value), _)| see(info, *value));
 }
 
-/// Shows the counts by class with their names, in the order of [`ClassCounters`].
+/// Visits the counts by class with their names, in the order of [`ClassCounters`].
 pub fn visit_classes(classes: &ClassCounts, see: &mut dyn FnMut(&'static CounterInfo, u64)) {
     ClassCounters::INFO.iter().zip(classes.as_flattened()).for_each(|(info, value)| see(info, *value));
 }

@@ -1,26 +1,26 @@
-//! The settings of an SM that controllers turn.
+//! Settings of an SM that controllers change.
 
 use warpshard_base::{CtaIndex, KernelIndex};
 use warpshard_protocol::{PowerState, Preemption};
 
-/// What a controller may ask of an SM.
+/// Decisions of a controller about an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum SmDecision {
-    /// No further CTA starts while this many are resident; at least 1.
+    /// Limits the number of resident CTAs; at least 1.
     CtaLimit(u32),
-    /// Only this many of the oldest warps may issue; at least 1.
+    /// Limits issue to this number of the oldest warps; at least 1.
     WarpLimit(u32),
-    /// Whether it works, stands still or is turned off.
+    /// Sets the power state: active, paused or off.
     Power(PowerState),
-    /// All CTAs on it or bound to it are taken away.
+    /// Preempts all CTAs that are resident on the SM or bound to it.
     Preempt(Preemption),
-    /// CTAs of a kernel start bypassing the L1 while fewer than so many resident ones do.
+    /// Lets CTAs of a kernel start with L1 bypass while fewer than `ctas` resident CTAs of the kernel bypass the L1.
     Bypass {
         /// The kernel.
         kernel: KernelIndex,
-        /// CTAs.
+        /// Maximum number of CTAs that bypass the L1.
         ctas: u32,
     },
-    /// One CTA on it, and those bound to it that have not started.
+    /// Preempts one CTA on the SM, and returns the bound CTAs that have not started.
     PreemptCta(KernelIndex, CtaIndex, Preemption),
 }

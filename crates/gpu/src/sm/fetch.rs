@@ -1,8 +1,8 @@
-//! Fetch and decode: refills empty instruction buffers, and releases the slots of warps that are done.
+//! Fetch and decode: refills empty instruction buffers, and releases the slots of finished warps.
 //!
-//! The stage visits the warps in rotating order, starting after the one fetched last. It releases each finished warp
-//! that it visits, and stops at the first that needs instructions; it repeats this for as many warps as the machine fetches per cycle.
-//! Fetched instructions are decoded before the next fetch, so the last fetch of a cycle is decoded in the next cycle.
+//! The stage visits the warps round robin, starting after the warp fetched last. It releases each finished warp that it visits, and stops
+//! at the first warp that needs instructions; it repeats this for the number of warps that the machine fetches per cycle. Fetched
+//! instructions are decoded before the next fetch, so the last fetch of a cycle is decoded in the next cycle.
 
 use warpshard_base::{Cycle, LinkId, WarpMask};
 use warpshard_config::machine::SimpleCache;
@@ -15,13 +15,13 @@ use super::simple_tags::SimpleTags;
 /// The fetch stage.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct FetchStage {
-    /// Where the ends of CTAs are reported.
+    /// The link to the grid scheduler for ends of CTAs.
     to_grid: LinkId,
-    /// The warp whose instructions wait to be decoded.
+    /// The warp whose fetched instructions wait for decode.
     fetched: Option<u8>,
     last: u8,
     icache: Option<SimpleTags>,
-    /// Warps whose instructions are on their way to the instruction cache.
+    /// Warps with an outstanding miss of the instruction cache.
     missing: u64,
     arrives: Vec<(Cycle, u8)>,
 }
@@ -31,38 +31,38 @@ impl FetchStage {
         Self { to_grid, fetched: None, last: 0, icache: icache.map(SimpleTags::new), missing: 0, arrives: Vec::new() }
     }
 
-    /// The first cycle at which instructions that missed arrive.
+    /// Returns the first cycle in which instructions of a miss arrive.
     #[inline]
     pub(super) fn next_event(&self) -> Cycle {
         self.arrives.iter().map(|(at, _)| *at).min().unwrap_or(Cycle::NEVER)
     }
 
-    /// Warps that the stage could fetch for.
+    /// Returns the warps for which the stage could fetch.
     #[inline]
-    fn wanting(&self, warps: &Warps) -> u64 {
+    fn fetchable(&self, warps: &Warps) -> u64 {
         warps.fetchable & !self.missing & !warps.frozen
     }
 
-    /// Whether a fetch for a warp of `mask` is under way.
+    /// Returns true if a fetch for a warp of `mask` is outstanding.
     pub(super) fn is_fetching(&self, mask: u64) -> bool {
         self.missing & mask != 0 || self.fetched.is_some_and(|warp| mask >> warp & 1 != 0)
     }
 
-    /// What was fetched for warps of `mask`, or is under way, is dropped.
+    /// Drops the fetched instructions and the outstanding fetches of the warps of `mask`.
     pub(super) fn squash(&mut self, mask: u64) {
         self.fetched = self.fetched.filter(|warp| mask >> warp & 1 == 0);
         self.missing &= !mask;
         self.arrives.retain(|(_, warp)| mask >> warp & 1 == 0);
     }
 
-    /// Whether the stage has something to do in the present state.
+    /// Returns true if the stage has work in the present state.
     #[inline]
     pub(super) fn is_pending(&self, core: &Core) -> bool {
-        self.fetched.is_some() | (self.wanting(&core.warps) | core.warps.releasable != 0)
+        self.fetched.is_some() | (self.fetchable(&core.warps) | core.warps.releasable != 0)
     }
 
-    /// One cycle of decode and fetch.
-    // Called from one place, in every cycle.
+    /// Simulates one cycle of decode and fetch.
+    // There is one caller, in every cycle.
     #[inline(always)]
     pub(super) fn tick(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         if self.is_pending(core) | (self.missing != 0) {
@@ -92,12 +92,12 @@ impl FetchStage {
         }
     }
 
-    /// Passes over the warps once; returns whether one was fetched for.
-    // Called from one place, in nearly every cycle.
+    /// Visits the warps once; returns true if it fetched for one of them.
+    // There is one caller, in nearly every cycle.
     #[inline(always)]
     fn fetch_one(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) -> bool {
         let order = (u32::from(self.last) + 1) & 63;
-        let wanting = WarpMask(self.wanting(&core.warps)).first_from(order);
+        let wanting = WarpMask(self.fetchable(&core.warps)).first_from(order);
         if core.warps.releasable != 0 {
             self.release_before(wanting, order, core, observers, out);
         }
@@ -118,19 +118,19 @@ impl FetchStage {
         true
     }
 
-    /// Releases the finished warps before `wanting` in the order that begins with slot `order`; all of them where there is none.
-    // Apart: warps end far more rarely than they are fetched for.
+    /// Releases the finished warps before `wanting` in the order that begins with slot `order`; all finished warps if `wanting` is `None`.
+    // Not inlined: ends of warps are far rarer than fetches.
     #[inline(never)]
     fn release_before(&self, wanting: Option<usize>, order: u32, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         let distance = |slot: usize| (slot as u32).wrapping_sub(order) & 63;
-        for done in in_order(core.warps.releasable, order) {
+        for done in rotated(core.warps.releasable, order) {
             if wanting.is_none_or(|warp| distance(done) < distance(warp)) {
                 self.release(done, core, observers, out);
             }
         }
     }
 
-    /// Takes a finished warp out of its slot; the CTA ends with its last.
+    /// Removes a finished warp from its slot; the CTA ends with its last warp.
     fn release(&self, warp: usize, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         core.count_residency(core.now.after(1));
         core.end_warp(warp, self.to_grid, out);
@@ -141,7 +141,7 @@ impl FetchStage {
     }
 }
 
-/// The slots of `mask` in rotating order from `from`.
-fn in_order(mask: u64, from: u32) -> impl Iterator<Item = usize> {
+/// Returns the slots of `mask` in rotating order from `from`.
+fn rotated(mask: u64, from: u32) -> impl Iterator<Item = usize> {
     bits(mask.rotate_right(from)).map(move |slot| (slot + from as usize) & 63)
 }

@@ -1,10 +1,10 @@
-//! Hints to the host's caches: what the next span of an SM's cycles will read.
+//! Prefetch hints for the host's caches: the data that the next span of cycles of an SM reads.
 
 use warpshard_base::prefetch;
 
 use super::Sm;
 
-/// Prefetches an SM's state: its own lines, or (`deep`) what these point to.
+/// Prefetches the state of an SM: the `Sm` itself, or with `deep` the data to which it points.
 #[inline]
 pub(super) fn prefetch_sm(sm: &Sm, deep: bool) {
     if deep {
@@ -31,7 +31,7 @@ pub(super) fn prefetch_sm(sm: &Sm, deep: bool) {
 }
 
 impl Sm {
-    /// Bytes of the SM and of the arrays that its cycles may touch, without what grows with the loads under way.
+    /// Returns the bytes of the SM and of the arrays that its cycles may touch, without structures that grow with the outstanding loads.
     pub fn hot_bytes(&self) -> usize {
         let warps = self.core.warps.hot_bytes() + self.core.scoreboard.hot_bytes();
         let pipeline = self.operands.hot_bytes() + self.units.hot_bytes() + self.completions.hot_bytes();

@@ -1,26 +1,26 @@
-//! Kinds of execution units, and where each class of instructions runs.
+//! Kinds of execution units, and the unit of each instruction class.
 
 use warpshard_config::machine::{CoreStyle, Sm as Spec};
 use warpshard_workload::OpClass;
 
-/// Kinds of execution unit, in the order in which they are served in a cycle.
+/// Kinds of execution units, in the order in which they are served in a cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 pub(super) enum UnitKind {
-    /// Single precision.
+    /// Single-precision unit.
     #[default]
     Sp,
-    /// Double precision.
+    /// Double-precision unit.
     Dp,
-    /// Integer.
+    /// Integer unit.
     Int,
-    /// Special functions.
+    /// Special function unit.
     Sfu,
-    /// Branches.
+    /// Branch unit.
     Branch,
-    /// Texture.
+    /// Texture unit.
     Texture,
-    /// Matrix.
+    /// Tensor unit.
     Tensor,
     /// Uniform datapath.
     Uniform,
@@ -28,10 +28,10 @@ pub(super) enum UnitKind {
     Mem,
 }
 
-/// How many kinds there are.
+/// Number of kinds.
 pub(super) const KINDS: usize = 9;
 
-/// All kinds, in the order of their numbers.
+/// All kinds in numerical order.
 pub(super) const ALL_KINDS: [UnitKind; KINDS] = [
     UnitKind::Sp,
     UnitKind::Dp,
@@ -44,10 +44,10 @@ pub(super) const ALL_KINDS: [UnitKind; KINDS] = [
     UnitKind::Mem,
 ];
 
-/// Places that a kind's registers between stages can have: one per sub-core, or one per unit where they are shared.
-pub(super) const MAX_PLACES: usize = 16;
+/// Maximum number of slots in the registers of a kind between stages: one per sub-core, or one per unit if sub-cores share the registers.
+pub(super) const MAX_SLOTS: usize = 16;
 
-/// Where a class runs, and how long.
+/// Unit and timing of an instruction class.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct ClassRoute {
     pub(super) kind: UnitKind,
@@ -55,8 +55,8 @@ pub(super) struct ClassRoute {
     pub(super) initiation: u16,
 }
 
-/// The unit that a class runs on: its own kind where the machine has one, else INT, else SP. Double precision falls back on
-/// SFU first, as in the reference.
+/// Returns the unit of each class: the unit of its kind if the machine has one, else INT, else SP. Double precision falls back to SFU
+/// first, as in the reference.
 pub(super) fn routes(spec: &Spec) -> [ClassRoute; OpClass::COUNT] {
     let units = &spec.units;
     let int = if units.int > 0 { UnitKind::Int } else { UnitKind::Sp };
@@ -86,13 +86,13 @@ pub(super) fn routes(spec: &Spec) -> [ClassRoute; OpClass::COUNT] {
     table
 }
 
-/// How many places the registers before the units of each kind have.
-pub(super) fn places(spec: &Spec) -> [usize; KINDS] {
+/// Returns the number of slots in the registers before the units of each kind.
+pub(super) fn slots_per_kind(spec: &Spec) -> [usize; KINDS] {
     let units = &spec.units;
     let shared = [units.sp, units.dp, units.int, units.sfu, units.branch, units.texture, units.tensor, units.uniform, 1];
     let schedulers = spec.schedulers as usize;
     match spec.style {
         CoreStyle::SubCores | CoreStyle::ControlWords => shared.map(|count| if count == 0 { 0 } else { schedulers }),
-        CoreStyle::Shared => shared.map(|count| (count as usize).min(MAX_PLACES)),
+        CoreStyle::Shared => shared.map(|count| (count as usize).min(MAX_SLOTS)),
     }
 }

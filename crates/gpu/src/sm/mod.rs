@@ -1,12 +1,13 @@
-//! A streaming multiprocessor: warps, schedulers, operand collectors, units, load/store unit and L1, in the timing of
-//! GPGPU-Sim's shader core as Accel-Sim drives it with traces.
+//! A streaming multiprocessor: warps, schedulers, operand collectors, units, load/store unit and L1, with the timing of GPGPU-Sim's shader
+//! core as Accel-Sim drives it with traces.
 //!
-//! Inputs: CTAs bound to it, replies and credits. Outputs: memory requests, credits, notices about CTAs. A cycle runs the stages from the last
-//! to the first, so that an instruction passes one stage per cycle (`Sm::later_stages`, `Sm::earlier_stages`). Each stage owns its state; the warps
-//! belong to all (`core::Core`) and are changed by its signals; what watches without being a stage is an observer (`observers::Observers`).
+//! Inputs: CTAs bound to the SM, replies and credits. Outputs: memory requests, credits, notices about CTAs. A cycle runs the stages from
+//! the last to the first, so that an instruction passes one stage per cycle (`Sm::later_stages`, `Sm::earlier_stages`). Each stage owns its
+//! state; all stages share the warps (`core::Core`) and change them by its signals; an observer (`observers::Observers`) watches the stages
+//! without being a stage.
 //!
-//! Invariants: results depend only on the messages and their cycles, not on how a span is divided into calls; a cycle before
-//! the next event of all stages changes span counters only.
+//! Invariants: results depend only on the messages and their cycles, not on the division of a span into calls; a cycle before the next
+//! event of all stages changes span counters only.
 
 mod ccws;
 mod coalesce;
@@ -72,26 +73,26 @@ use operands::Operands;
 use peers::Peers;
 use phases::PhaseView;
 use power::Power;
-use preempt::{Parts, PreemptStage};
-use squash::UnderWay;
+use preempt::{PreemptStage, SmParts};
+use squash::InFlight;
 use starts::CtaStage;
 use units::Units;
 use writeback::Wheel;
 
-/// Schedulers that an SM can have.
+/// Maximum number of schedulers of an SM.
 const MAX_SCHEDULERS: usize = 8;
 
-/// From how many instructions in a span on an SM counts as lively.
-const LIVELY: u32 = 8;
+/// Minimum number of instructions in a span with which an SM counts as lively.
+const LIVELY_INSTRUCTIONS: u32 = 8;
 
-/// A streaming multiprocessor: its stages in the order of the pipeline, and what they share.
+/// A streaming multiprocessor: its stages in the order of the pipeline, and their shared state.
 #[derive(Debug, warpshard_state::State)]
 pub struct Sm {
     core: Core,
     starts: CtaStage,
     fetch: FetchStage,
     issue: IssueStage,
-    /// In place of collectors and units, where the core has control words.
+    /// The core with control words, which replaces the collectors and units, if the machine has such cores.
     control: Option<Box<ControlCore>>,
     operands: Operands,
     units: Units,
@@ -103,15 +104,15 @@ pub struct Sm {
     ports: SmPorts,
     #[state(fixed)]
     workload: Arc<Workload>,
-    /// Whether much was issued in the last span that was run, so that prefetching the arrays of warps pays.
+    /// True if the last span issued many instructions, so that prefetching the arrays of warps is worthwhile.
     lively: bool,
 }
 
 impl Sm {
-    /// SM number `id` of `machine`, empty, at cycle 0.
+    /// Creates SM number `id` of `machine`, empty, at cycle 0.
     ///
     /// # Panics
-    /// When the machine has more warps, schedulers or latencies than the model's fixed tables hold.
+    /// If the machine has more warps or schedulers or longer latencies than the fixed tables of the model hold.
     pub fn new(id: SmId, machine: &Machine, workload: Arc<Workload>, ports: SmPorts) -> Self {
         let spec = machine.gpu.sm.clone();
         assert!(spec.warps as usize <= MAX_WARPS, "{id}: {} warp slots, at most {MAX_WARPS} are supported", spec.warps);
@@ -145,26 +146,26 @@ impl Sm {
         }
     }
 
-    /// The same, knowing the phases of the workload's kernels, by `KernelIndex`.
+    /// Returns the SM with the phases of the kernels of the workload, by `KernelIndex`.
     #[must_use]
     pub fn with_phases(mut self, kernels: Arc<[Phases]>) -> Self {
         self.observers.set_phases(PhaseView::new(kernels));
         self
     }
 
-    /// The same, in a system of several GPUs with this memory map; `map` is that of its own GPU.
+    /// Returns the SM in a system of several GPUs with the pages of `homes`; `map` is the memory map of its GPU.
     #[must_use]
     pub fn with_homes(mut self, map: AddressMap, homes: &Homes) -> Self {
         self.lsu.set_homes(map, homes);
         self
     }
 
-    /// The stages of a cycle from the last to the load/store unit; `Sm::earlier_stages` has those before.
+    /// Runs the stages of a cycle from the last to the load/store unit; `Sm::earlier_stages` runs the others.
     #[inline]
     fn later_stages(&mut self, out: &mut Outbox) {
         let now = self.core.now;
         self.lsu.receive(&mut self.core, out);
-        // The last instruction may leave the arithmetic units now, or the first enter one.
+        // The last instruction may leave the arithmetic units, or the first enter one, in this cycle.
         self.lsu.watch_arithmetic(&self.completions);
         self.lsu.count_loads(now, &mut self.core);
         if self.completions.tick(&mut self.core, &mut self.operands) {
@@ -176,8 +177,8 @@ impl Sm {
         }
     }
 
-    /// The stages of a cycle before the units in the pipeline, of which the operand collectors are the last.
-    // Called from one place, in every cycle.
+    /// Runs the stages of a cycle before the units in the pipeline, of which the operand collectors are the last.
+    // There is one caller, in every cycle.
     #[inline(always)]
     fn earlier_stages(&mut self, out: &mut Outbox) {
         self.operands.tick();
@@ -188,33 +189,34 @@ impl Sm {
             self.issue.tick(&mut self.core, &mut self.operands, &mut self.observers)
         };
         if waits_ended && self.core.spec.l1.flush_at_kernel {
-            // So that the warp sees what others wrote.
+            // After the invalidation the warp sees the writes of others.
             self.lsu.invalidate_l1(&mut self.core, &mut self.observers);
         }
         self.fetch.tick(&mut self.core, &mut self.observers, out);
         if self.preempt.next_event(&self.core) <= self.core.now {
-            self.take_away(out);
+            self.preempt_ctas(out);
         }
         if self.core.ctas.is_emptied() || self.starts.next_event(self.core.now, &self.core.ctas) == self.core.now {
             self.start_cta(out);
         }
-        if self.power.is_asked() {
+        if self.power.is_event_pending() {
             self.power.report_quiet(&self.core, out);
         }
         if let Some(peers) = &mut self.core.peers
-            && peers.is_leaving()
+            && peers.has_messages()
         {
             peers.flush(self.core.now, out);
         }
         self.observers.cycle_ended(&self.core, &self.operands);
     }
 
-    /// Issue and address units of a core with control words. Returns whether waits ended after which the L1 must not show what it held before.
-    // Apart: in place it would take registers from the cycles of other cores.
+    /// Runs issue and the address units of a core with control words. Returns true if waits ended after which the L1 must drop its older
+    /// data.
+    // Not inlined: the code would occupy registers in the cycles of other cores.
     #[inline(never)]
     fn control_stages(&mut self, out: &mut Outbox) -> bool {
         let Some(control) = &mut self.control else { return false };
-        // It starts arithmetic now; the cycles before had what the wheel has.
+        // The core starts arithmetic in this cycle; the cycles before are counted by the state of the wheel.
         self.lsu.watch_arithmetic(&self.completions);
         self.lsu.count_loads(self.core.now, &mut self.core);
         control.offer(&mut self.core, &mut self.operands, &mut self.completions);
@@ -223,23 +225,23 @@ impl Sm {
         control.tick(&mut self.issue, &mut self.core, &mut self.operands, &mut self.completions, &mut self.observers, grid)
     }
 
-    /// One cycle of the load/store unit; returns whether it took an instruction.
+    /// Simulates one cycle of the load/store unit; returns true if an instruction entered.
     #[inline]
     fn load_store(&mut self, out: &mut Outbox) -> bool {
         self.lsu.tick(&mut self.core, &mut self.operands, &mut self.completions, &mut self.observers, out)
     }
 
-    /// CTAs leave before their end, and warps of restored ones go on.
-    fn take_away(&mut self, out: &mut Outbox) {
+    /// Runs the preemption stage: CTAs leave before their end, and warps of restored CTAs continue.
+    fn preempt_ctas(&mut self, out: &mut Outbox) {
         let Self { preempt, core, starts, fetch, control, operands, completions, lsu, observers, workload, ports, .. } = self;
-        let under_way = UnderWay { core, fetch, control: control.as_deref_mut(), operands, completions, lsu };
-        if preempt.tick(Parts { under_way, starts, observers, workload }, (ports.to_grid, out)) {
+        let under_way = InFlight { core, fetch, control: control.as_deref_mut(), operands, completions, lsu };
+        if preempt.tick(SmParts { under_way, starts, observers, workload }, (ports.to_grid, out)) {
             self.issue.limit_warps(&mut self.core, &mut self.observers);
         }
     }
 
-    /// Starts the next bound CTA, and notes that the last resident one ended.
-    // Apart: in few cycles.
+    /// Starts the next bound CTA, and handles the end of the last resident CTA.
+    // Not inlined: it runs in few cycles.
     #[inline(never)]
     fn start_cta(&mut self, out: &mut Outbox) {
         if self.core.ctas.take_emptied() {
@@ -265,10 +267,10 @@ impl Sm {
         }
     }
 
-    /// Simulates cycles before `until`, in which only memory has something to do: until then, or until it has set one of the
-    /// earlier stages going, which is returned and has to be followed by these in the same cycle.
+    /// Simulates cycles before `until` in which only memory has work, up to `until` or until memory creates work for one of the earlier
+    /// stages. In the second case returns true, and the caller has to run the earlier stages in the same cycle.
     ///
-    /// Most cycles of an SM that waits for memory are of this kind: replies move on by a queue, accesses by a stage.
+    /// Most cycles of an SM that waits for memory are of this kind: replies advance by a queue, accesses by a stage.
     fn run_memory(&mut self, until: Cycle, out: &mut Outbox) -> bool {
         while self.core.now < until {
             let next = self.memory_event().min(until);
@@ -286,23 +288,23 @@ impl Sm {
         false
     }
 
-    /// Whether the load/store unit, without accepting an instruction, created work for another stage.
+    /// Returns true if the load/store unit, without accepting an instruction, created work for another stage.
     #[inline]
     fn is_woken(&self) -> bool {
         let (warps, now) = (&self.core.warps, self.core.now);
-        debug_assert!(!self.operands.is_active(), "{}, {now}: the collectors work while only memory is stepped", self.core.id);
-        warps.touched | warps.releasable | warps.fence_over | self.core.contexts_moved != 0 || self.observers.watch_lines()
+        debug_assert!(!self.operands.is_active(), "{}, {now}: the collectors are active while only memory is stepped", self.core.id);
+        warps.touched | warps.releasable | warps.fence_over | self.core.contexts_moved != 0 || self.observers.needs_line_events()
     }
 
-    /// The first cycle in which a stage other than the load/store unit has something to do, if that does nothing.
+    /// Returns the first cycle in which a stage other than the load/store unit has work, if the load/store unit does nothing.
     #[inline]
     fn pipeline_event(&self) -> Cycle {
         let warps = &self.core.warps;
         let busy = (warps.touched | warps.fence_over != 0) | self.operands.is_active() | self.fetch.is_pending(&self.core);
-        if busy | self.power.is_asked() { self.core.now } else { self.next_pipeline_event() }
+        if busy | self.power.is_event_pending() { self.core.now } else { self.next_pipeline_event() }
     }
 
-    /// The same where none of these stages has something to do at once.
+    /// Returns the first cycle with work for the stages other than the load/store unit, if none of them has work in the present cycle.
     #[inline(never)]
     fn next_pipeline_event(&self) -> Cycle {
         let Core { now, ctas, .. } = &self.core;
@@ -315,31 +317,31 @@ impl Sm {
         next.min(self.starts.next_event(now, ctas)).min(self.fetch.next_event().max(now)).min(self.preempt.next_event(&self.core).max(now))
     }
 
-    /// The first cycle in which the load/store unit or the network's ends have something to do, if nothing else does.
+    /// Returns the first cycle in which the load/store unit or the network ports have work, if nothing else does.
     #[inline]
     fn memory_event(&self) -> Cycle {
         let (now, load_store) = (self.core.now, self.lsu.due());
         if load_store <= now { now } else { load_store.min(self.lsu.net.next_event(now)) }
     }
 
-    /// Lets every stage look at everything in the present cycle.
+    /// Makes every stage examine its whole state in the present cycle.
     fn wake(&mut self) {
         self.issue.wake(&mut self.core);
         self.operands.wake();
         self.lsu.wake(self.core.now, &mut self.core);
     }
 
-    /// All counters except those of CCWS, the texture cache, the prefetcher and the warp states.
+    /// Returns all counters except those of CCWS, the texture cache, the prefetcher and the warp states.
     pub fn stats(&self) -> &SmStats {
         &self.core.counters
     }
 
-    /// Warp cycles by state and launch, of a core with control words that counts them.
+    /// Returns the warp cycles by state and launch, for a core with control words that counts them.
     pub fn warp_reasons(&self) -> Option<&PerKernel<WarpReasonCounts>> {
         self.observers.reasons.as_ref().and_then(|reasons| reasons.counts())
     }
 
-    /// CTAs that it holds.
+    /// Returns the number of resident CTAs.
     #[cfg(test)]
     pub(super) fn resident_ctas(&self) -> u32 {
         self.core.ctas.resident()
@@ -351,10 +353,10 @@ impl Unit for Sm {
     type Event = EventKind;
     type Decision = SmDecision;
 
-    // Called for every message, from one loop.
+    // This function runs for every message, from one loop.
     #[inline(always)]
     fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
-        debug_assert!(at >= self.core.now, "{}: a message for {at} came at {}", self.core.id, self.core.now);
+        debug_assert!(at >= self.core.now, "{}: a message for {at} arrived at {}", self.core.id, self.core.now);
         match *payload {
             Payload::Mem(packet) if link == self.ports.from_reply_net => {
                 self.lsu.expect_reply(packet.token);
@@ -369,17 +371,17 @@ impl Unit for Sm {
             }
             Payload::Context(context) if link == self.ports.from_grid => self.preempt.context(context),
             Payload::DependencyMet(kernel) if link == self.ports.from_grid => {
-                // Only cores with control words wait.
+                // Only warps of cores with control words wait for a dependency.
                 if let Some(control) = &mut self.control {
                     control.expect_dependency(at, kernel);
                 }
             }
-            Payload::Peer(packet) if self.ports.peers.is_some_and(|(_, from)| link == from) => self.lsu.hear_peer(at, packet),
+            Payload::Peer(packet) if self.ports.peers.is_some_and(|(_, from)| link == from) => self.lsu.receive_peer(at, packet),
             other => panic!("{}, {at}: {other:?} does not belong on {link}", self.core.id),
         }
     }
 
-    // Without `skip`, every stage looks at everything in every cycle, whether it has reason to or not.
+    // Without `skip`, every stage examines its whole state in every cycle, with or without a reason.
     fn run(&mut self, until: Cycle, skip: bool, out: &mut Outbox) {
         self.lsu.prefetch_pipes();
         let issued = self.issue.issued();
@@ -396,7 +398,7 @@ impl Unit for Sm {
             self.earlier_stages(out);
             self.core.now = self.core.now.next();
         }
-        self.lively = self.issue.issued().wrapping_sub(issued) >= LIVELY;
+        self.lively = self.issue.issued().wrapping_sub(issued) >= LIVELY_INSTRUCTIONS;
     }
 
     #[inline]
@@ -419,7 +421,7 @@ impl Unit for Sm {
         core.count_residency(core.now);
         core.counters.sm.cycles = core.now.0;
         core.counters.sm.active_cycles = core.active_cycle();
-        self.lsu.count_waits(at, core);
+        self.lsu.count_stalls(at, core);
         self.lsu.watch_arithmetic(&self.completions);
         self.lsu.count_loads(at, core);
         self.observers.count(at);

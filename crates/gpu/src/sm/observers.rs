@@ -1,7 +1,7 @@
-//! What watches the signals of the stages without being a stage: the phases of instructions, CCWS, and the states of warps.
+//! Observers of the signals of the stages: the phases of instructions, CCWS, and the states of warps.
 //!
-//! In: warps that start, issue, have a new front instruction and end; accesses, fetches and fills of the L1. Out: the warps that may
-//! not load (CCWS), the distances to the ends of phases (phase-aware warp orders). A machine without them pays a test for each signal.
+//! In: warps that start, issue, have a new front instruction and end; accesses, fetches and fills of the L1. Out: the warps that may not
+//! load (CCWS), and the distances to the ends of phases (phase-aware warp orders). A machine without observers pays one test per signal.
 
 use warpshard_base::{Addr, Cycle, KernelIndex};
 use warpshard_config::machine::{CoreStyle, Machine};
@@ -21,8 +21,9 @@ use super::warp_states::WarpStates;
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Observers {
     pub(super) phases: Option<Box<PhaseView>>,
-    /// Whether any sees each instruction that issues, and each new front instruction.
+    /// True if an observer uses each issued instruction.
     of_issues: bool,
+    /// True if an observer uses each new front instruction.
     of_fronts: bool,
     pub(super) ccws: Option<Box<Ccws>>,
     pub(super) warp_states: Option<Box<WarpStates>>,
@@ -43,13 +44,13 @@ impl Observers {
         }
     }
 
-    /// The phases of the workload's kernels are known.
+    /// Sets the phases of the kernels of the workload.
     pub(super) fn set_phases(&mut self, phases: PhaseView) {
         self.phases = Some(Box::new(phases));
         self.of_fronts = true;
     }
 
-    /// Records the states of all warps from now on, of a core with control words for `kernels` launches or of another one.
+    /// Records the states of all warps from now on; `words` is true for a core with control words, which has `kernels` launches.
     pub(super) fn record_warps(&mut self, words: bool, kernels: usize, log: Log<WarpChange>) {
         if words {
             self.reasons.get_or_insert_with(|| Box::new(WarpReasons::new(kernels, false))).record(log);
@@ -58,25 +59,25 @@ impl Observers {
         }
     }
 
-    /// The changes of the warps' states that were recorded, up to the last cycle that is counted.
+    /// Removes and returns the recorded changes of warp states, up to the last counted cycle.
     pub(super) fn take_warps(&mut self) -> Log<WarpChange> {
         let reasons = self.reasons.as_mut().and_then(|reasons| reasons.take_log());
         reasons.or_else(|| self.warp_states.as_mut()?.take_log()).unwrap_or_default()
     }
 
-    /// Whether somebody wants to know what the L1's tags knew before an access.
+    /// Returns true if an observer needs the state of the L1 tags before an access.
     #[inline]
-    pub(super) fn watch_lines(&self) -> bool {
+    pub(super) fn needs_line_events(&self) -> bool {
         self.ccws.is_some()
     }
 
-    /// The first cycle in which an observer changes what warps may do.
+    /// Returns the first cycle in which an observer changes the permissions of warps.
     #[inline]
     pub(super) fn next_event(&self, now: Cycle) -> Cycle {
         self.ccws.as_ref().map_or(Cycle::NEVER, |ccws| ccws.refresh_at().max(now))
     }
 
-    /// A warp of a launch took its slot.
+    /// Records that a warp of a launch started in its slot.
     #[inline]
     pub(super) fn warp_started(&mut self, warp: usize, kernel: KernelIndex, now: Cycle) {
         if let Some(reasons) = &mut self.reasons {
@@ -87,34 +88,34 @@ impl Observers {
         }
     }
 
-    /// A warp issued its front instruction. The states of warps of a core with control words are told where these are issued.
+    /// Records that a warp issued its front instruction. Cores with control words record the states of their warps at issue instead.
     #[inline(always)]
     pub(super) fn issued(&mut self, warp: usize, now: Cycle) {
         if self.of_issues {
-            self.see_issue(warp, now);
+            self.notify_issue(warp, now);
         }
     }
 
-    // Apart, and `see_front` too: called for every instruction, it would be in every issue of machines without such observers.
+    // Not inlined, like `notify_front`: otherwise the code would be part of every issue of machines without such observers.
     #[inline(never)]
-    fn see_issue(&mut self, warp: usize, now: Cycle) {
+    fn notify_issue(&mut self, warp: usize, now: Cycle) {
         if let Some(ccws) = &mut self.ccws {
             ccws.issued(warp, now);
         }
     }
 
-    /// A warp has a new front instruction.
+    /// Records that a warp has a new front instruction.
     #[inline(always)]
     pub(super) fn front_changed(&mut self, core: &mut Core, warp: usize) {
         if self.of_fronts {
-            self.see_front(core, warp);
+            self.notify_front(core, warp);
         }
     }
 
     #[inline(never)]
-    fn see_front(&mut self, core: &mut Core, warp: usize) {
+    fn notify_front(&mut self, core: &mut Core, warp: usize) {
         if let Some(phases) = &mut self.phases {
-            phases.look(warp, core.kernel_of(warp), core.warps.front(warp).index);
+            phases.set_front(warp, core.kernel_of(warp), core.warps.front(warp).index);
         }
         if let Some(ccws) = &mut self.ccws {
             let inst = core.code_of(warp)[core.warps.front(warp).index as usize];
@@ -123,32 +124,32 @@ impl Observers {
         }
     }
 
-    /// A warp does something from cycle `at` on.
+    /// Sets the state of a warp from cycle `at` on.
     #[inline]
-    pub(super) fn turn(&mut self, warp: usize, reason: WarpReason, at: u64) {
+    pub(super) fn set_state(&mut self, warp: usize, reason: WarpReason, at: u64) {
         if let Some(reasons) = &mut self.reasons {
-            reasons.turn(warp, reason, at);
+            reasons.set_state(warp, reason, at);
         }
     }
 
-    /// From cycle `at` on, these warps could issue, and are not selected.
+    /// Records that `warps`, from cycle `at` on, could issue and are not selected.
     #[inline]
-    pub(super) fn pass_over(&mut self, warps: u64, at: u64) {
+    pub(super) fn set_not_selected(&mut self, warps: u64, at: u64) {
         if let Some(reasons) = &mut self.reasons {
-            reasons.pass_over(warps, at);
+            reasons.set_not_selected(warps, at);
         }
     }
 
-    /// A warp issued its last instruction.
+    /// Records that a warp issued its last instruction.
     #[inline]
     pub(super) fn warp_finished(&mut self, warp: usize, now: Cycle) {
-        self.turn(warp, WarpReason::Drain, now.0 + 1);
+        self.set_state(warp, WarpReason::Drain, now.0 + 1);
         if let Some(ccws) = &mut self.ccws {
             ccws.finish(now);
         }
     }
 
-    /// A warp left its slot.
+    /// Records that a warp left its slot.
     #[inline]
     pub(super) fn warp_ended(&mut self, warp: usize, now: Cycle) {
         if let Some(reasons) = &mut self.reasons {
@@ -159,13 +160,13 @@ impl Observers {
         }
     }
 
-    /// Which of the warps that may issue as far as others have a say may issue.
+    /// Returns the warps of `admitted`, which all other limits allow, that may issue.
     #[inline]
-    pub(super) fn admit(&mut self, admitted: u64) -> u64 {
-        self.ccws.as_mut().map_or(admitted, |ccws| ccws.admit(admitted))
+    pub(super) fn admitted_warps(&mut self, admitted: u64) -> u64 {
+        self.ccws.as_mut().map_or(admitted, |ccws| ccws.admitted_warps(admitted))
     }
 
-    /// The issue stage begins: warps that may load or not from this cycle on.
+    /// Updates the warps that may load, at the start of the issue stage.
     #[inline]
     pub(super) fn refresh(&mut self, core: &mut Core) {
         if let Some(ccws) = &mut self.ccws {
@@ -173,14 +174,14 @@ impl Observers {
         }
     }
 
-    /// The L1 took an access.
+    /// Records an access that the L1 accepted.
     pub(super) fn line_accessed(&mut self, l1: &L1, access: &LineAccess, core: &Core) {
         if let Some(ccws) = &mut self.ccws {
             ccws.access(l1, access, &core.warps, core.now);
         }
     }
 
-    /// The L1 sent fetch number `entry` on behalf of a warp.
+    /// Records that the L1 sent fetch number `entry` for a warp.
     #[inline]
     pub(super) fn line_requested(&mut self, entry: u16, warp: u8) {
         if let Some(ccws) = &mut self.ccws {
@@ -188,29 +189,29 @@ impl Observers {
         }
     }
 
-    /// The L1 took the data of fetch number `entry`, before which its tags knew `before` of `addr`.
+    /// Records that the L1 accepted the data of fetch number `entry`; `before` is the previous state of its tags for `addr`.
     pub(super) fn line_filled(&mut self, l1: &L1, before: Probe, addr: Addr, entry: u16) {
         if let Some(ccws) = &mut self.ccws {
             ccws.fill(l1, before, addr, entry);
         }
     }
 
-    /// The L1 was emptied.
+    /// Records that the L1 was invalidated.
     pub(super) fn lines_invalidated(&mut self) {
         if let Some(ccws) = &mut self.ccws {
             ccws.invalidate();
         }
     }
 
-    /// The stages have done what they do in the present cycle.
+    /// Records the state at the end of the present cycle.
     #[inline]
     pub(super) fn cycle_ended(&mut self, core: &Core, operands: &Operands) {
         if let Some(states) = &mut self.warp_states {
-            states.see(core, operands);
+            states.update(core, operands);
         }
     }
 
-    /// The counters of those that have some.
+    /// Visits the counters of the observers.
     pub(super) fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
         if let Some(ccws) = &self.ccws {
             visitor.counters(ccws.counters());
@@ -223,7 +224,7 @@ impl Observers {
         }
     }
 
-    /// Counts the cycles before `until` that are not counted yet.
+    /// Counts the uncounted cycles before `until`.
     pub(super) fn count(&mut self, until: Cycle) {
         if let Some(states) = &mut self.warp_states {
             states.count(until);

@@ -1,7 +1,6 @@
-//! The inputs of phase-aware schedulers for each warp: the distance of its next instruction from the end of its phase, and the
-//! length of that phase.
+//! Per-warp inputs of phase-aware schedulers: the distance of the next instruction from the end of its phase, and the length of this phase.
 //!
-//! In: the phases of the workload's kernels, and each new next instruction. Out: two numbers per warp slot.
+//! In: the phases of the kernels of the workload, and each new front instruction. Out: two numbers per warp slot.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use warpshard_workload::phases::Phases;
 
 use super::core::MAX_WARPS;
 
-/// Phase distance and phase length by warp slot, as of the slot's front instruction.
+/// Phase distance and phase length of the front instruction, by warp slot.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct PhaseView {
     #[state(fixed)]
@@ -24,26 +23,26 @@ impl PhaseView {
         Self { kernels, distance: [0; MAX_WARPS], length: [0; MAX_WARPS] }
     }
 
-    /// Static instruction `index` of `kernel` is at the front of a warp.
+    /// Sets the front instruction of a warp to static instruction `index` of `kernel`.
     #[inline]
-    pub(super) fn look(&mut self, warp: usize, kernel: KernelIndex, index: u32) {
+    pub(super) fn set_front(&mut self, warp: usize, kernel: KernelIndex, index: u32) {
         let phases = &self.kernels[kernel.index()];
         self.distance[warp] = phases.distance(index);
         self.length[warp] = phases.length(index);
     }
 
-    /// Summed latencies to the ends of the phases.
+    /// Returns the summed latencies to the ends of the phases.
     #[inline]
     pub(super) fn distance(&self) -> &[u16; MAX_WARPS] {
         &self.distance
     }
 
-    /// Lengths of the phases.
+    /// Returns the lengths of the phases.
     #[inline]
     pub(super) fn length(&self) -> &[u16; MAX_WARPS] {
         &self.length
     }
 }
 
-/// For schedulers that know nothing of phases.
+/// Distances and lengths for schedulers without phases.
 pub(super) static NO_PHASES: [u16; MAX_WARPS] = [0; MAX_WARPS];

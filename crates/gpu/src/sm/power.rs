@@ -1,12 +1,11 @@
 //! The power states of an SM: active, paused, draining, power-gated.
 //!
-//! In: decisions at cuts, and the state of the SM. Out: whether warps may issue and CTAs may start, the event that a paused
-//! SM has drained, and the cycles spent paused and gated.
+//! In: decisions at cuts, and the state of the SM. Out: permission for warps to issue and for CTAs to start, the event that a paused SM has
+//! drained, and the cycles spent paused and gated.
 //!
-//! A paused SM issues nothing and starts no CTA, but keeps its state; when the instructions in flight have completed, it sends an
-//! event. An SM that is to be gated first finishes its resident and bound CTAs, and is off from the cycle after the last one
-//! ended. A CTA that was bound before the grid scheduler received the decision wakes the SM, and so does a decision to make
-//! it active, after the wake latency.
+//! A paused SM issues nothing and starts no CTA, but keeps its state; when the instructions in flight have completed, it sends an event. An
+//! SM that is to be gated first finishes its resident and bound CTAs, and is off from the cycle after the end of the last one. A CTA that
+//! was bound before the grid scheduler received the decision wakes the SM after the wake latency, and so does a decision to activate it.
 
 use warpshard_base::Cycle;
 use warpshard_protocol::{EventKind, Outbox, PowerState};
@@ -22,29 +21,29 @@ enum State {
     Gated,
 }
 
-/// An SM's state, and since when.
+/// The power state of an SM, with the cycle of its start.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Power {
     state: State,
-    /// From when on the state's cycles are not counted yet.
+    /// The first cycle of the state that is not counted.
     since: Cycle,
-    /// Cycles with a CTA resident when the state was entered or last counted.
-    resident: u64,
-    /// From when on a gated SM drains again, because a CTA was bound to it.
+    /// Cycles with a resident CTA when the state was entered or last counted.
+    resident_cycles: u64,
+    /// The cycle from which a gated SM drains again, because a CTA was bound to it.
     woken: Option<Cycle>,
-    /// An event is to be sent when nothing is in flight.
-    asked: bool,
+    /// True if an event is to be sent when nothing is in flight.
+    event_pending: bool,
 }
 
 impl Power {
     pub(super) fn new() -> Self {
-        Self { state: State::Active, since: Cycle(0), resident: 0, woken: None, asked: false }
+        Self { state: State::Active, since: Cycle(0), resident_cycles: 0, woken: None, event_pending: false }
     }
 
-    /// Whether an event is to be sent when the SM has drained.
+    /// Returns true if an event is to be sent when the SM has drained.
     #[inline]
-    pub(super) fn is_asked(self) -> bool {
-        self.asked
+    pub(super) fn is_event_pending(self) -> bool {
+        self.event_pending
     }
 
     /// Counts the cycles of the state up to `at`.
@@ -58,12 +57,12 @@ impl Power {
         match self.state {
             State::Paused => {
                 counters.paused_cycles += cycles;
-                counters.paused_resident_cycles += resident - self.resident;
+                counters.paused_resident_cycles += resident - self.resident_cycles;
             }
             State::Gated => counters.gated_cycles += cycles,
             State::Active | State::Draining => {}
         }
-        (self.since, self.resident) = (at, resident);
+        (self.since, self.resident_cycles) = (at, resident);
     }
 
     fn enter(&mut self, state: State, at: Cycle, core: &mut Core) {
@@ -72,7 +71,7 @@ impl Power {
         self.woken = None;
     }
 
-    /// Carries out a decision at cycle `at`, the present; returns whether warps may not issue from now on.
+    /// Applies a decision at cycle `at`, the present; returns true if warps may not issue from now on.
     pub(super) fn set(&mut self, at: Cycle, wanted: PowerState, core: &mut Core, starts: &mut CtaStage) -> bool {
         self.count(at, core);
         let was_gated = self.state == State::Gated && self.woken.is_none();
@@ -85,15 +84,15 @@ impl Power {
         };
         self.enter(state, at, core);
         let paused = state == State::Paused;
-        self.asked = paused;
+        self.event_pending = paused;
         if was_gated && state != State::Gated {
-            starts.not_before(at.after(u64::from(core.spec.wake_latency)));
+            starts.delay_until(at.after(u64::from(core.spec.wake_latency)));
         }
         starts.hold(paused);
         paused
     }
 
-    /// The last CTA ended in this cycle: an SM that was draining is off from the next cycle on, unless another CTA is bound.
+    /// Handles the end of the last CTA in this cycle: a draining SM is off from the next cycle on, unless another CTA is bound.
     pub(super) fn drained(&mut self, core: &mut Core, starts: &CtaStage) {
         let draining = self.state == State::Draining || self.woken.is_some_and(|woken| woken <= core.now);
         if draining && core.ctas.resident() == 0 && starts.is_empty() {
@@ -101,18 +100,18 @@ impl Power {
         }
     }
 
-    /// A CTA was bound, seen at `at`: a gated SM turns on for it.
+    /// Handles a CTA bound at `at`: a gated SM turns on for it.
     pub(super) fn cta_bound(&mut self, at: Cycle, core: &Core, starts: &mut CtaStage) {
         if self.state == State::Gated && self.woken.is_none() {
             self.woken = Some(at.max(self.since));
-            starts.not_before(at.after(u64::from(core.spec.wake_latency)));
+            starts.delay_until(at.after(u64::from(core.spec.wake_latency)));
         }
     }
 
-    /// Reports to whom paused the SM that nothing is in flight any more.
+    /// Sends the event that a paused SM has no operation in flight.
     pub(super) fn report_quiet(&mut self, core: &Core, out: &mut Outbox) {
         if core.is_quiet(u64::MAX) {
-            self.asked = false;
+            self.event_pending = false;
             out.event(core.now, EventKind::SmQuiet(core.id));
         }
     }

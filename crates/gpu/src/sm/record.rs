@@ -1,8 +1,8 @@
-//! Recording of what an SM does, event by event, for viewers of traces: its CTAs, the states of its warps, and what happens beside them.
+//! Event recording of an SM for trace viewers: its CTAs, the states of its warps, and its asynchronous operations.
 //!
-//! In: the ends of CTAs from their history, the states of warps from `warp_states` or `warp_reasons`, copies, barriers in shared memory and products
-//! from [`Core::note_beside`](super::core::Core::note_beside). Out: bounded lists. An SM that records nothing has a test for each CTA, copy, phase and
-//! product, and no other work.
+//! In: the ends of CTAs from their history, the states of warps from `warp_states` or `warp_reasons`, and copies, barriers in shared memory
+//! and products from [`Core::record_async`](super::core::Core::record_async). Out: bounded lists. An SM that records nothing has a test for
+//! each CTA, copy, phase and product, and no other work.
 
 use warpshard_base::{Cycle, SmId};
 use warpshard_stats::activity::{CtaSpan, Log, SmActivity};
@@ -10,7 +10,8 @@ use warpshard_stats::activity::{CtaSpan, Log, SmActivity};
 use super::Sm;
 
 impl Sm {
-    /// Records every CTA, and with `warps` the states of all warps and what happens beside them, from cycle `from` on; at most `most` events of each kind.
+    /// Records every CTA, and with `warps` the states of all warps and the asynchronous operations, from cycle `from` on; at most `most`
+    /// events of each kind.
     pub fn record(&mut self, warps: bool, from: Cycle, most: usize) {
         self.core.history.log = Some(Box::new(Log::new(from.0, most)));
         if warps {
@@ -20,12 +21,12 @@ impl Sm {
         }
     }
 
-    /// Which SM it is.
+    /// Returns the number of the SM.
     pub fn id(&self) -> SmId {
         self.core.id
     }
 
-    /// What was recorded, with the CTAs that are resident now.
+    /// Removes and returns the recorded activity, including the CTAs that are resident now.
     pub fn take_activity(&mut self) -> SmActivity {
         let mut ctas = self.core.history.log.take().map(|log| *log).unwrap_or_default();
         for (_, cta) in self.core.ctas.iter() {
@@ -34,7 +35,7 @@ impl Sm {
             ctas.push(u64::MAX, span);
         }
         let warps = self.observers.take_warps();
-        let beside = self.core.history.beside.take().map(|log| *log).unwrap_or_default();
-        SmActivity { sm: self.core.id.0, ctas, warps, beside }
+        let async_events = self.core.history.beside.take().map(|log| *log).unwrap_or_default();
+        SmActivity { sm: self.core.id.0, ctas, warps, async_events }
     }
 }

@@ -1,8 +1,8 @@
-//! The tags of a cache that costs a fixed time per miss: instruction, constant and texture caches.
+//! The tags of caches with a fixed miss latency: instruction, constant and texture caches.
 
 use warpshard_config::machine::SimpleCache;
 
-/// The tags of a cache that costs a fixed time per miss, least recently used out first.
+/// The tags of a cache with a fixed miss latency and LRU replacement.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct SimpleTags {
     lines: Box<[(u64, u64)]>,
@@ -26,17 +26,17 @@ impl SimpleTags {
         }
     }
 
-    /// Bytes of its array.
+    /// Returns the bytes of the array.
     pub(super) fn hot_bytes(&self) -> usize {
         size_of_val(&*self.lines)
     }
 
-    /// Forgets all lines.
+    /// Invalidates all lines.
     pub(super) fn clear(&mut self) {
         self.lines.fill((u64::MAX, 0));
     }
 
-    /// Whether the line of `addr` is there; brings it in if not.
+    /// Looks up the line of `addr` and inserts it on a miss; returns true for a hit.
     pub(super) fn access(&mut self, addr: u64) -> bool {
         let line = addr / self.line_bytes;
         let first = (line % self.sets) as usize * self.ways;

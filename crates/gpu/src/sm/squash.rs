@@ -1,13 +1,13 @@
-//! Instructions under way of a CTA that is taken away, where they are squashed (`gpu.dispatch.under_way`).
+//! Squashing of the outstanding instructions of a preempted CTA (`gpu.dispatch.under_way`).
 //!
-//! A squashed instruction becomes a bubble: it passes on in its pipeline, but writes no register, and makes no access that it has not made yet.
-//! Accesses that have left the load/store unit are answered, loads fill the L1, and nobody hears of it. A CTA that is dropped loses all that it has
-//! under way at once ([`UnderWay::drop_all`]).
+//! A squashed instruction becomes a bubble: it advances in its pipeline, but writes no register, and makes no further access. Accesses that
+//! have left the load/store unit receive their replies and loads fill the L1, without effect on a warp. A dropped CTA loses all its
+//! outstanding instructions immediately ([`InFlight::drop_all`]).
 //!
-//! A CTA that is switched first completes what its context needs to be whole: its instructions in the arithmetic units, in shared memory, and its
-//! atomics, which must not be done twice ([`UnderWay::can_be_saved`]). Then its loads and stores under way are squashed, and are part of the
-//! context: the warp replays them when it comes back, before anything else ([`UnderWay::save`]). A store that has left is not replayed; nobody waits for its
-//! acknowledgement.
+//! A switched CTA first completes the instructions that its context must include: instructions in the arithmetic units and in shared
+//! memory, and atomics, which must not be executed twice ([`InFlight::can_be_saved`]). Then its outstanding loads and stores are squashed
+//! and become part of the context: the warp replays them first when it resumes ([`InFlight::save`]). A store that has left the unit is not
+//! replayed, and its acknowledgement is not awaited.
 
 use super::control::ControlCore;
 use super::core::{Core, NOBODY, bits, is_in};
@@ -17,8 +17,8 @@ use super::lsu::Lsu;
 use super::operands::Operands;
 use super::writeback::Wheel;
 
-/// The parts of the SM in which something of a warp may be under way.
-pub(super) struct UnderWay<'a> {
+/// The parts of the SM that may hold outstanding instructions of a warp.
+pub(super) struct InFlight<'a> {
     pub(super) core: &'a mut Core,
     pub(super) fetch: &'a mut FetchStage,
     pub(super) control: Option<&'a mut ControlCore>,
@@ -27,13 +27,13 @@ pub(super) struct UnderWay<'a> {
     pub(super) lsu: &'a mut Lsu,
 }
 
-impl UnderWay<'_> {
-    /// Whether `warps` have nothing under way.
-    pub(super) fn is_over(&self, warps: u64) -> bool {
+impl InFlight<'_> {
+    /// Returns true if `warps` have no outstanding instruction.
+    pub(super) fn is_empty(&self, warps: u64) -> bool {
         self.core.is_quiet(warps) && !self.fetch.is_fetching(warps) && self.core.warps.fence_over & warps == 0
     }
 
-    /// Squashes all that `warps` have under way.
+    /// Squashes all outstanding instructions of `warps`.
     pub(super) fn drop_all(&mut self, warps: u64) {
         self.fetch.squash(warps);
         if let Some(control) = &mut self.control {
@@ -42,10 +42,10 @@ impl UnderWay<'_> {
         self.operands.squash(warps, true, |_, _| {});
         self.completions.squash(warps);
         self.lsu.squash(warps, self.core, |_, _| {});
-        bits(warps).for_each(|warp| self.core.scoreboard.forget(warp));
+        bits(warps).for_each(|warp| self.core.scoreboard.release_all(warp));
     }
 
-    /// Whether all that `warps` have under way can be replayed.
+    /// Returns true if all outstanding instructions of `warps` can be replayed.
     pub(super) fn can_be_saved(&self, warps: u64) -> bool {
         let state = &self.core.warps;
         let warps = warps & state.live;
@@ -62,7 +62,7 @@ impl UnderWay<'_> {
         bits(warps).all(|warp| usize::from(state.in_pipe[warp]) == state.buffered(warp) + replayable(warp))
     }
 
-    /// Squashes the loads and stores that `warps` have under way; the warps have to replay them.
+    /// Squashes the outstanding loads and stores of `warps`; the warps have to replay them.
     pub(super) fn save(&mut self, warps: u64) {
         let warps = warps & self.core.warps.live;
         let mut squashed = Vec::new();
@@ -74,16 +74,16 @@ impl UnderWay<'_> {
         if let Some(control) = &mut self.control {
             control.squash(warps);
         }
-        // One that has nothing left to do is saved like the others of its CTA.
+        // A warp without remaining instructions is saved like the other warps of its CTA.
         self.core.warps.releasable &= !warps;
-        let mut owed = [0; NOBODY as usize];
+        let mut replays = [0; NOBODY as usize];
         for (warp, left) in squashed {
-            owed[usize::from(warp)] |= self.core.warps.replay_bit(usize::from(warp), left).unwrap_or(0);
+            replays[usize::from(warp)] |= self.core.warps.replay_bit(usize::from(warp), left).unwrap_or(0);
         }
         for warp in bits(warps) {
-            self.core.warps.owe(warp, owed[warp]);
-            self.core.warps.give_up(warp);
-            self.core.scoreboard.forget(warp);
+            self.core.warps.add_replays(warp, replays[warp]);
+            self.core.warps.discard_stores(warp);
+            self.core.scoreboard.release_all(warp);
         }
     }
 }

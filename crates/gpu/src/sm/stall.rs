@@ -1,41 +1,41 @@
-//! Stall reasons: why a scheduler issued nothing, one reason per scheduler and cycle, from a closed list with a priority.
+//! Stall reasons of schedulers: one reason per scheduler and cycle, from a fixed list with a priority.
 //!
 //! The reasons of a run sum to schedulers x cycles.
 
-/// What a scheduler did in a cycle. Of several reasons that hold for its warps, the first of this list counts: the nearer a
-/// warp was to issuing, the earlier its reason stands.
+/// The activity of a scheduler in a cycle. If several reasons apply to its warps, the first one of this list counts: reasons are ordered by
+/// distance from issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, warpshard_state::State)]
 #[repr(u8)]
 pub enum StallReason {
-    /// It issued.
+    /// The scheduler issued an instruction.
     Issued,
-    /// A memory instruction could issue, but the register before the load/store unit's collectors is taken.
+    /// A memory instruction could issue, but the register before the collectors of the load/store unit is full.
     MemoryPipelineFull,
-    /// Another instruction could issue, but the register before its unit's collectors is taken, and the oldest instruction in it finds no collector:
-    /// memory instructions hold at least half of those of its sub-core.
+    /// Another instruction could issue, but the register before the collectors of its unit is full, and the oldest instruction in it finds
+    /// no collector: memory instructions occupy at least half of the collectors of its sub-core.
     MemoryHoldsCollectors,
-    /// Another instruction could issue, but the register before its unit's collectors is taken.
+    /// Another instruction could issue, but the register before the collectors of its unit is full.
     PipelineFull,
-    /// A warp waits for a register that a memory instruction will write.
+    /// A warp waits for a register that a memory instruction writes.
     ScoreboardMemory,
-    /// A warp waits for a register that a fixed-latency unit will write.
+    /// A warp waits for a register that a fixed-latency unit writes.
     ScoreboardAlu,
     /// A warp waits at a memory fence or for an atomic.
     Fence,
-    /// A warp waits at a barrier of its CTA or cluster, or for the end of the launch before its own (griddepcontrol.wait).
+    /// A warp waits at a barrier of its CTA or cluster, or for the end of the preceding launch (griddepcontrol.wait).
     Barrier,
-    /// A warp has an instruction but is beyond the limit of warps.
+    /// A warp has an instruction but exceeds the limit of warps.
     Throttled,
-    /// A warp's instruction buffer is empty.
+    /// The instruction buffer of a warp is empty.
     InstructionBufferEmpty,
-    /// All warps issued their last instruction; some is not finished.
+    /// All warps have issued their last instruction, and at least one is not finished.
     Draining,
     /// The scheduler has no warps.
     NoWarps,
 }
 
 impl StallReason {
-    /// How many reasons there are.
+    /// Number of reasons.
     pub const COUNT: usize = 12;
     /// All reasons, by priority.
     pub const ALL: [Self; Self::COUNT] = [
@@ -53,7 +53,7 @@ impl StallReason {
         Self::NoWarps,
     ];
 
-    /// Whether a warp could issue but for a register before the collectors.
+    /// Returns true if a warp could issue except for a full register before the collectors.
     #[inline]
     pub(super) fn waits_for_collectors(self) -> bool {
         matches!(self, Self::MemoryPipelineFull | Self::MemoryHoldsCollectors | Self::PipelineFull)

@@ -14,29 +14,29 @@ use warpshard_stats::counters;
 use super::simple_tags::SimpleTags;
 
 counters! {
-    /// What the texture cache of an SM did.
+    /// Counters of the texture cache of an SM.
     pub struct TextureCounters {
-        texture_instructions: "instructions", "Loads of textures that went through the texture cache.";
-        texture_hits: "accesses", "Accesses of these, of a line each, that hit in the texture cache, its line there or under way.";
-        texture_misses: "accesses", "Accesses of these that missed in the texture cache.";
-        texture_full_cycles: "cycles", "Cycles in which an access found no room among the fragments, the requests or the lines under way.";
+        texture_instructions: "instructions", "Texture loads that used the texture cache.";
+        texture_hits: "accesses", "Accesses of texture loads, one line each, that hit in the texture cache; the line was present or outstanding.";
+        texture_misses: "accesses", "Accesses of texture loads that missed in the texture cache.";
+        texture_full_cycles: "cycles", "Cycles in which an access found the fragment queue, the request queue or the reorder buffer full.";
     }
 }
 
-/// An access that waits for its turn.
+/// An access in the queue of fragments.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Fragment {
     load: u16,
     missed: bool,
 }
 
-/// A line to ask for.
+/// A line to request.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Request {
     line: Addr,
     load: u16,
-    /// Its place in the reorder buffer.
-    place: u16,
+    /// The slot of the line in the reorder buffer.
+    slot: u16,
 }
 
 /// The texture cache of an SM.
@@ -45,7 +45,7 @@ pub(super) struct TextureCache {
     tags: SimpleTags,
     fragments: Ring<Fragment>,
     requests: Ring<Request>,
-    /// The sectors that came of each line under way: `len` places from `head` on, around the end.
+    /// The sectors that have arrived of each outstanding line: `len` slots from `head` on, as a ring.
     lines: Box<[SectorMask]>,
     head: u16,
     len: u16,
@@ -69,19 +69,19 @@ impl TextureCache {
         }
     }
 
-    /// Bytes of it and of its arrays.
+    /// Returns the bytes of the cache and of its arrays.
     pub(super) fn hot_bytes(&self) -> usize {
         let queues = self.fragments.hot_bytes() + self.requests.hot_bytes() + self.results.hot_bytes();
         size_of::<Self>() + self.tags.hot_bytes() + size_of_val(&*self.lines) + queues
     }
 
-    /// Whether no access is taken.
+    /// Returns true if the cache accepts no access.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.fragments.is_full() || self.requests.is_full() || usize::from(self.len) == self.lines.len()
     }
 
-    /// Takes an access of a load; there is room.
+    /// Accepts an access of a load, for which the cache has capacity.
     pub(super) fn enter(&mut self, addr: Addr, load: u16) {
         debug_assert!(!self.is_full(), "an access to a full texture cache");
         let missed = !self.tags.access(addr.0);
@@ -91,13 +91,13 @@ impl TextureCache {
             return;
         }
         self.counters.texture_misses += 1;
-        let place = (usize::from(self.head) + usize::from(self.len)) % self.lines.len();
-        self.lines[place] = SectorMask(0);
+        let slot = (usize::from(self.head) + usize::from(self.len)) % self.lines.len();
+        self.lines[slot] = SectorMask(0);
         self.len += 1;
-        self.requests.push(Request { line: addr.line(), load, place: place as u16 });
+        self.requests.push(Request { line: addr.line(), load, slot: slot as u16 });
     }
 
-    /// Whether the first fragment can leave.
+    /// Returns true if the first fragment can leave.
     #[inline]
     fn can_leave(&self) -> bool {
         let ready = |fragment: &Fragment| !fragment.missed || self.lines[usize::from(self.head)] == SectorMask::ALL;
@@ -117,49 +117,48 @@ impl TextureCache {
         }
     }
 
-    /// Sectors of a line came that has a place in the reorder buffer.
-    pub(super) fn fill(&mut self, place: u16, sectors: SectorMask) {
-        let came = &mut self.lines[usize::from(place)];
-        debug_assert!(came.0 & sectors.0 == 0, "sectors of a line of a texture come twice");
+    /// Records the arrival of sectors of a line with a slot in the reorder buffer.
+    pub(super) fn fill(&mut self, slot: u16, sectors: SectorMask) {
+        let came = &mut self.lines[usize::from(slot)];
+        debug_assert!(came.0 & sectors.0 == 0, "sectors of a texture line arrived twice");
         came.0 |= sectors.0;
     }
 
-    /// Whether a result waits to be written back.
+    /// Returns true if a result waits to be written back.
     #[inline]
     pub(super) fn has_result(&self) -> bool {
         !self.results.is_empty()
     }
 
-    /// The load that the oldest result is part of.
+    /// Removes the oldest result and returns its load.
     pub(super) fn next_result(&mut self) -> Option<u16> {
         self.results.pop()
     }
 
-    /// Requests that wait to be sent.
+    /// Returns the number of requests that wait to be sent.
     #[inline]
     pub(super) fn queued(&self) -> usize {
         self.requests.len()
     }
 
-    /// Takes the oldest request: a line, the load that wants it, and its place in the reorder buffer.
+    /// Removes and returns the oldest request: a line, the load that needs it, and its slot in the reorder buffer.
     pub(super) fn pop_request(&mut self) -> Option<(Addr, u16, u16)> {
-        self.requests.pop().map(|Request { line, load, place }| (line, load, place))
+        self.requests.pop().map(|Request { line, load, slot }| (line, load, slot))
     }
 
-    /// The first cycle at or after `now` with work if no line arrives; `can_send` is whether the network accepts
-    /// a request.
+    /// Returns the first cycle at or after `now` with work if no line arrives; `can_send` is true if the network accepts a request.
     #[inline]
     pub(super) fn next_event(&self, now: Cycle, can_send: bool) -> Cycle {
         if self.has_result() || can_send && self.queued() > 0 || self.can_leave() { now } else { Cycle::NEVER }
     }
 
-    /// Forgets all lines; those under way still come to the fragments that wait for them.
+    /// Invalidates all lines; outstanding lines still serve the fragments that wait for them.
     pub(super) fn invalidate(&mut self) {
         self.tags.clear();
     }
 
-    /// What waits, for reports of a standstill.
+    /// Returns a description of the waiting accesses for the deadlock report.
     pub(super) fn describe(&self) -> String {
-        format!("texture cache with {} accesses, {} lines under way, {} requests to send", self.fragments.len(), self.len, self.queued())
+        format!("texture cache with {} accesses, {} outstanding lines, {} requests to send", self.fragments.len(), self.len, self.queued())
     }
 }

@@ -1,13 +1,13 @@
-//! What each warp waits for, counted over time: the warp states of "Workload-aware scheduling techniques", Section 5.3.
+//! Warp states counted over time: the states of "Workload-aware scheduling techniques", Section 5.3.
 //!
-//! In: the masks of the warps and the full registers before the collectors, at the end of every cycle in which a stage did something. Out:
-//! warp cycles by state. The masks do not change in between, so a state counts until the next such cycle.
+//! In: the masks of the warps and the full registers before the collectors, at the end of every cycle in which a stage had work. Out: warp
+//! cycles by state. The masks do not change in between, so a state counts until the next such cycle.
 //!
-//! The thesis has eight states. Warps that wait at a barrier, for a fence or an atomic, and those that a limit or CCWS holds back, are none of
-//! them; they have states of their own here. The states of a cycle add up to the resident warps.
+//! The thesis has eight states. They do not cover warps that wait at a barrier, a fence or an atomic, and warps that a limit or CCWS holds
+//! back; this module has separate states for these warps. The states of a cycle add up to the resident warps.
 
 use warpshard_base::Cycle;
-use warpshard_stats::activity::{Doing, Log, WarpChange, WarpState};
+use warpshard_stats::activity::{Log, WarpActivity, WarpChange, WarpState};
 use warpshard_stats::counters;
 
 use super::core::{Core, bits};
@@ -25,7 +25,7 @@ counters! {
         warps_can_issue_alu: "warp cycles", "An arithmetic instruction can issue.";
         warps_can_issue_memory: "warp cycles", "A memory instruction can issue.";
         warps_completed: "warp cycles", "The warp has issued its last instruction and waits for others or for its stores.";
-        warps_waiting: "warp cycles", "The warp waits at a barrier, for a fence or an atomic.";
+        warps_waiting: "warp cycles", "The warp waits at a barrier or a fence, or for an atomic.";
         warps_held_back: "warp cycles", "A limit of warps, a ready queue or CCWS holds the warp back.";
     }
 }
@@ -33,35 +33,36 @@ counters! {
 /// Warps by state, and the warp cycles counted so far.
 #[derive(Debug, Default, warpshard_state::State)]
 pub(super) struct WarpStates {
-    /// Whether the machine has these counters.
+    /// True if results include the warp state counters.
     pub(super) counted: bool,
-    /// Every change, where somebody wants them.
-    log: Option<Box<Changes>>,
+    /// The log of every change, if a recording needs it.
+    log: Option<Box<ChangeLog>>,
     pub(super) counters: WarpStateCounters,
     /// Warps in each state from `since` on.
     present: WarpStateCounters,
     since: Cycle,
 }
 
-/// The changes of the warps' states.
+/// Recorded changes of warp states.
 #[derive(Debug, warpshard_state::State)]
-struct Changes {
+struct ChangeLog {
     log: Log<WarpChange>,
     /// The warps in each state, in the order of [`WarpState::ALL`].
     present: [u64; WarpState::ALL.len()],
 }
 
-impl Changes {
-    /// The warps are in these states from `now` on.
-    fn note(&mut self, now: Cycle, states: [u64; WarpState::ALL.len()]) {
+impl ChangeLog {
+    /// Records the states of the warps from `now` on.
+    fn append(&mut self, now: Cycle, states: [u64; WarpState::ALL.len()]) {
         let live = |states: &[u64]| states.iter().fold(0, |all, mask| all | mask);
         let gone = live(&self.present) & !live(&states);
         let entered = states.iter().zip(&self.present).map(|(new, old)| new & !old);
         let changes = WarpState::ALL.into_iter().map(Some).zip(entered).chain([(None, gone)]);
         for (state, warps) in changes {
-            bits(warps).for_each(|warp| self.log.push(now.0, WarpChange { at: now.0, warp: warp as u8, state: state.map(Doing::State) }));
+            bits(warps)
+                .for_each(|warp| self.log.push(now.0, WarpChange { at: now.0, warp: warp as u8, state: state.map(WarpActivity::State) }));
         }
-        // What was not recorded is not known: the first cycle that is has all states.
+        // States before the first recorded cycle are unknown, so that cycle records all states.
         if now.0 >= self.log.from() {
             self.present = states;
         }
@@ -69,22 +70,22 @@ impl Changes {
 }
 
 impl WarpStates {
-    /// States that are counted in results.
+    /// Creates states that results count.
     pub(super) fn counted() -> Self {
         Self { counted: true, ..Self::default() }
     }
 
     /// Records every change from now on, in `log`.
     pub(super) fn record(&mut self, log: Log<WarpChange>) {
-        self.log = Some(Box::new(Changes { log, present: [0; WarpState::ALL.len()] }));
+        self.log = Some(Box::new(ChangeLog { log, present: [0; WarpState::ALL.len()] }));
     }
 
-    /// The changes so far.
+    /// Removes and returns the recorded changes.
     pub(super) fn take_log(&mut self) -> Option<Log<WarpChange>> {
         self.log.take().map(|changes| changes.log)
     }
 
-    /// Counts the cycles before `until` that are not counted yet.
+    /// Counts the uncounted cycles before `until`.
     pub(super) fn count(&mut self, until: Cycle) {
         let cycles = until.0.saturating_sub(self.since.0);
         self.since = until;
@@ -101,8 +102,8 @@ impl WarpStates {
         counted.warps_held_back += present.warps_held_back * cycles;
     }
 
-    /// The stages have done what they do in the present cycle.
-    pub(super) fn see(&mut self, core: &Core, operands: &Operands) {
+    /// Updates the states at the end of the present cycle.
+    pub(super) fn update(&mut self, core: &Core, operands: &Operands) {
         self.count(core.now);
         let warps = &core.warps;
         let mut left = warps.live;
@@ -134,7 +135,7 @@ impl WarpStates {
             warps_can_issue_alu: take(WarpState::CanIssueAlu, u64::MAX),
         };
         if let Some(changes) = &mut self.log {
-            changes.note(core.now, states);
+            changes.append(core.now, states);
         }
     }
 }

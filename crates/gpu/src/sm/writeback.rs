@@ -1,7 +1,7 @@
 //! The wheel of completions of fixed-latency units, and the writeback stage that empties it.
 //!
-//! A completion frees its destination in the scoreboard, takes the destination's bank for one step of the collectors, and
-//! ends the instruction. All completions of a cycle are written back: the result buses limited them on entry.
+//! A completion frees its destination in the scoreboard, occupies the bank of the destination for one step of the collectors, and ends the
+//! instruction. All completions of a cycle are written back: the result buses limited them on entry.
 
 use warpshard_base::{Cycle, prefetch};
 use warpshard_workload::NO_REGISTER;
@@ -9,7 +9,7 @@ use warpshard_workload::NO_REGISTER;
 use super::core::{Core, NOBODY, is_in};
 use super::operands::Operands;
 
-/// Cycles from the end of a unit's pipeline to the writing of the result.
+/// Cycles from the end of the pipeline of a unit to the write of the result.
 pub(super) const AFTER_UNIT: u64 = 2;
 
 const NONE: u16 = u16::MAX;
@@ -18,9 +18,9 @@ const NONE: u16 = u16::MAX;
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Completion {
     pub(super) warp: u8,
-    /// Bank of the destination.
+    /// The bank of the destination register.
     pub(super) bank: u8,
-    /// Destination, or `NO_REGISTER`.
+    /// The destination register, or `NO_REGISTER`.
     pub(super) dst: u16,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Wheel {
 }
 
 impl Wheel {
-    /// A wheel for events at most `longest` cycles ahead.
+    /// Creates a wheel for events at most `longest` cycles ahead.
     pub(super) fn new(longest: usize) -> Self {
         let slots = (longest + 1).next_power_of_two().max(64);
         Self {
@@ -53,19 +53,19 @@ impl Wheel {
         }
     }
 
-    /// Bytes of its arrays.
+    /// Returns the bytes of the arrays.
     pub(super) fn hot_bytes(&self) -> usize {
         size_of_val(&*self.heads) + size_of_val(&*self.occupied) + size_of_val(&*self.nodes)
     }
 
-    /// Prefetches what cycles from `now` on look at.
+    /// Prefetches the data of the cycles from `now` on.
     #[inline]
     pub(super) fn prefetch(&self, now: Cycle) {
         prefetch(&self.heads[now.0 as usize & (self.heads.len() - 1)]);
         prefetch(&*self.occupied);
     }
 
-    /// Enters a completion `ahead` cycles from now.
+    /// Adds a completion `ahead` cycles from now.
     #[inline]
     pub(super) fn add(&mut self, now: Cycle, ahead: u64, what: Completion) {
         debug_assert!(ahead > 0 && (ahead as usize) < self.heads.len(), "{ahead} cycles ahead do not fit the wheel");
@@ -81,7 +81,7 @@ impl Wheel {
         self.waiting += 1;
     }
 
-    /// One more free node.
+    /// Adds a free node.
     #[cold]
     fn grow(&mut self) {
         self.free = self.nodes.len() as u16;
@@ -95,15 +95,15 @@ impl Wheel {
         }
     }
 
-    /// Whether nothing waits for its completion.
+    /// Returns true if no completion is pending.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.waiting == 0
     }
 
-    /// Takes the completions of this cycle out, one after the other by [`Wheel::take`]; `None` where there are none.
+    /// Removes the list of completions of this cycle, whose entries [`Wheel::remove`] returns; `None` if there are none.
     #[inline]
-    fn turn(&mut self, now: Cycle) -> Option<u16> {
+    fn take_cycle(&mut self, now: Cycle) -> Option<u16> {
         let slot = now.0 as usize & (self.heads.len() - 1);
         let first = std::mem::replace(&mut self.heads[slot], NONE);
         if first == NONE {
@@ -113,9 +113,9 @@ impl Wheel {
         Some(first)
     }
 
-    /// Takes a completion that was in a list; returns it and what follows in the list.
+    /// Removes a completion of a list; returns it and the next one of the list.
     #[inline]
-    fn take(&mut self, at: u16) -> (Completion, Option<u16>) {
+    fn remove(&mut self, at: u16) -> (Completion, Option<u16>) {
         let node = &mut self.nodes[usize::from(at)];
         let next = std::mem::replace(&mut node.next, self.free);
         self.free = at;
@@ -123,7 +123,7 @@ impl Wheel {
         (node.what, if next == NONE { None } else { Some(next) })
     }
 
-    /// The first cycle at or after `now` with a completion.
+    /// Returns the first cycle at or after `now` with a completion.
     pub(super) fn next(&self, now: Cycle) -> Cycle {
         if self.waiting == 0 {
             return Cycle::NEVER;
@@ -132,7 +132,7 @@ impl Wheel {
         let start = now.0 as usize & (slots - 1);
         let words = self.occupied.len();
         for step in 0..=words {
-            // Their number is a power of two; a division here would cost more than all the rest.
+            // The number of words is a power of two; a division would cost more than the rest of the search.
             let index = ((start >> 6) + step) & (words - 1);
             let mut word = self.occupied[index];
             if step == 0 {
@@ -143,16 +143,16 @@ impl Wheel {
                 return now.after((slot.wrapping_sub(start) & (slots - 1)) as u64);
             }
         }
-        unreachable!("a completion is waiting")
+        unreachable!("a completion is pending")
     }
 
-    /// Ends the instructions whose results are written in the present cycle; returns whether there are any.
+    /// Ends the instructions whose results are written in the present cycle; returns true if there are any.
     #[inline]
     pub(super) fn tick(&mut self, core: &mut Core, operands: &mut Operands) -> bool {
-        let mut left = self.turn(core.now);
+        let mut left = self.take_cycle(core.now);
         let any = left.is_some();
         while let Some(at) = left {
-            let (done, next) = self.take(at);
+            let (done, next) = self.remove(at);
             left = next;
             let warp = usize::from(done.warp);
             if done.dst != NO_REGISTER {

@@ -1,4 +1,4 @@
-//! Tables of comma-separated values: lines that begin with `#` are comments, the first other line names the columns.
+//! Tables of comma-separated values: lines that begin with `#` are comments, and the first other line has the names of the columns.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use csv::StringRecord;
 
 use crate::error::TaskError;
 
-/// A table.
+/// A table of reference data.
 #[derive(Clone, Debug)]
 pub struct Table {
     name: String,
@@ -22,7 +22,7 @@ pub struct Row<'a> {
 }
 
 impl Table {
-    /// Reads a table that must have these columns; `name` is what messages call it.
+    /// Parses a table that must have these columns; messages call it `name`.
     pub fn parse(name: &str, text: &str, columns: &[&str]) -> Result<Self, TaskError> {
         let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).flexible(true).from_reader(text.as_bytes());
         let broken = |error: csv::Error| format!("{name}: {error}");
@@ -35,17 +35,17 @@ impl Table {
         }
     }
 
-    /// What messages call the table.
+    /// Returns the name of the table in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its rows, from the first.
+    /// Returns the rows of the table.
     pub fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows.iter().map(|cells| Row { table: self, cells })
     }
 
-    /// The names of its columns.
+    /// Returns the names of the columns.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
@@ -56,17 +56,17 @@ impl Table {
 }
 
 impl<'a> Row<'a> {
-    /// The cell of a column; empty where the row ends before it.
+    /// Returns the cell of a column; empty if the row is too short.
     pub fn text(self, column: &str) -> &'a str {
         self.table.column(column).and_then(|at| self.cells.get(at)).unwrap_or_default()
     }
 
-    /// The cell of a column as a number.
+    /// Returns the cell of a column as a number.
     pub fn number<T: FromStr>(self, column: &str) -> Result<T, TaskError> {
         self.text(column).trim().parse().map_err(|_| self.wrong(column, "a number")).map_err(TaskError::from)
     }
 
-    /// A message about a cell that is not what was expected.
+    /// Returns a message about a cell with unexpected contents.
     pub fn wrong(self, column: &str, expected: &str) -> String {
         let line = self.cells.position().map_or(0, csv::Position::line);
         format!("{}: line {line}: `{column}` is `{}`, expected {expected}", self.table.name, self.text(column))

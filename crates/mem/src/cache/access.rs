@@ -1,115 +1,115 @@
-//! The vocabulary of accesses to a data cache: what is asked, what became of it, and who answers.
+//! Types of an access to a data cache: the request, its outcome, and the source of the reply.
 
 use warpshard_base::{Addr, KernelIndex, PortId, SectorMask};
 
 use super::AccessKind;
 
-/// A request of one sector (or, to a line cache, of sectors of one line).
+/// A request for one sector or, to a line cache, for sectors of one line.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// Address of the sector or of the line.
+    /// The address of the sector or of the line.
     pub addr: Addr,
-    /// The set that it belongs to, by `DataCache::set_index`.
+    /// The set of the address, from `DataCache::set_index`.
     pub set: u32,
-    /// The sectors meant.
+    /// The requested sectors.
     pub sectors: SectorMask,
-    /// Bytes written in the one sector meant, all ones for several; of a read the signature of its instruction and warp
-    /// (`warpshard_seam::Identity::signature`), all ones where they are unknown.
+    /// For a write of one sector: the mask of the bytes written, all ones for several sectors. For a read: the signature of its instruction
+    /// and warp (`warpshard_seam::Identity::signature`), all ones if they are unknown.
     pub bytes: u32,
-    /// What is done.
+    /// The operation.
     pub kind: AccessKind,
-    /// Whether the address is local memory, which some write policies treat apart.
+    /// True for an address in local memory, which some write policies treat separately.
     pub local: bool,
-    /// The requester's name for it, handed back when the data is there or with the request sent below; all ones is no name.
+    /// The requester's token, which is returned with the data or passed on with the request to the next level; all ones for no token.
     pub token: u32,
-    /// Whose it is.
+    /// The origin of the request.
     pub owner: Owner,
 }
 
-/// Whose a request is.
+/// The origin of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Owner {
     /// The port of the requester.
     pub port: PortId,
-    /// The kernel that it belongs to.
+    /// The kernel of the request.
     pub kernel: KernelIndex,
 }
 
-/// Why a request has to be tried again.
+/// The reason why a request must be retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum FailReason {
-    /// All lines of the set wait for data or may not be evicted.
+    /// All lines of the set wait for data or are not evictable.
     NoLine,
-    /// All MSHRs are taken.
+    /// All MSHRs are in use.
     NoMshr,
-    /// The MSHR of this address takes no more requests.
+    /// The MSHR of this address accepts no more requests.
     MergeFull,
-    /// The queue to the next level cannot take what the request might send.
+    /// The queue to the next level cannot hold the packets that the request may send.
     QueueFull,
 }
 
-/// How a request counts.
+/// The outcome of a request as it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The sector was there.
+    /// The sector was present.
     Hit,
-    /// The sector was on its way.
+    /// The sector was being fetched.
     HitReserved,
-    /// The line was there, the sector was not.
+    /// The line was present without the sector.
     SectorMiss,
-    /// The line was not there.
+    /// The line was absent.
     Miss,
-    /// Nothing changed; the request is to be tried again.
+    /// Nothing changed; the request must be retried.
     Fail(FailReason),
 }
 
-/// Where the answer to an accepted request comes from.
+/// The source of the reply to an accepted request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// The cache itself, now.
-    Now,
-    /// The MSHRs, when the data is there (`DataCache::next_ready`).
-    AtFill,
-    /// The next level, which a write was sent to.
-    FromBelow,
-    /// Nobody: the request failed.
+pub enum ReplySource {
+    /// The cache, in the same cycle.
+    Cache,
+    /// The MSHRs, once the data arrives (`DataCache::next_ready`).
+    Fill,
+    /// The next level, to which the write was sent.
+    NextLevel,
+    /// No reply: the request failed.
     None,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// How it counts.
+    /// The outcome as it is counted.
     pub status: Status,
-    /// Who answers.
-    pub answer: Answer,
+    /// The source of the reply.
+    pub reply: ReplySource,
 }
 
-/// Who waits for data that is fetched. The MSHRs keep it as the 32 bits that only this type knows.
+/// The recipient of fetched data. The MSHRs store it as 32 bits, which only this type interprets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
-    /// A request, by its requester's name for it.
+    /// A request, by the requester's token.
     Request(u32),
-    /// Nobody: the data is that of a write which was sent on.
-    Nobody,
+    /// No recipient: the fetch belongs to a write that was sent to the next level.
+    NoRequest,
 }
 
 impl Waiter {
-    /// No requester's name.
-    const NOBODY: u32 = u32::MAX;
+    /// The encoding of a fetch without a recipient.
+    const NO_REQUEST: u32 = u32::MAX;
 
-    /// As 32 bits.
+    /// Encodes the recipient in 32 bits.
     #[inline]
     pub const fn encode(self) -> u32 {
         match self {
             Self::Request(name) => name,
-            Self::Nobody => Self::NOBODY,
+            Self::NoRequest => Self::NO_REQUEST,
         }
     }
 
-    /// From what [`Waiter::encode`] returned.
+    /// Decodes the result of [`Waiter::encode`].
     #[inline]
     pub(super) fn decode(bits: u32) -> Self {
-        if bits == Self::NOBODY { Self::Nobody } else { Self::Request(bits) }
+        if bits == Self::NO_REQUEST { Self::NoRequest } else { Self::Request(bits) }
     }
 }

@@ -1,18 +1,18 @@
-//! A data cache: tags, MSHRs, miss queue and data ports, the path of a read, and that of data which comes.
+//! A data cache: tags, MSHRs, miss queue and ports, with the read path and the fill path.
 
 use warpshard_base::{Addr, Cycle, KernelSectors, Ring, SECTOR_BYTES, SectorBytes, SectorMask};
 use warpshard_config::machine::{Allocate, Cache, WriteMiss};
-use warpshard_seam::{self as seam, CacheSite, Identity, Level, Own};
+use warpshard_seam::{self as seam, CacheSite, Identity, Level, UserPolicies};
 
-use super::access::{Access, Answer, FailReason, Outcome, Owner, Status, Waiter};
+use super::access::{Access, FailReason, Outcome, Owner, ReplySource, Status, Waiter};
 use super::down::{Down, DownKind};
 use super::index::{hash, set_index};
-use super::replacement::seeing_requests;
+use super::replacement::request_policy;
 use super::write::Rules;
-use super::{AccessKind, Evicted, Lookup, Mshr, Prefetched, Probe, TagArray};
+use super::{AccessKind, Evicted, Lookup, Mshr, PrefetchStatus, Probe, TagArray};
 
-/// Places in the miss queue that a fetch asks for: itself, and a write-back.
-const ROOM_FOR_FETCH: usize = 2;
+/// Slots of the miss queue that a fetch requires: one for the fetch, and one for a write-back.
+const FETCH_QUEUE_SLOTS: usize = 2;
 
 /// A cache with its outstanding misses and its queue to the next level.
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -20,7 +20,7 @@ pub struct DataCache {
     #[state(fixed)]
     pub(super) spec: Cache,
     pub(super) rules: Rules,
-    /// The bits of an address that tell apart what is fetched as one.
+    /// The address bits that distinguish units of fetches: sectors, or lines of a line cache.
     fetch_mask: u64,
     pub(super) tags: TagArray,
     pub(super) mshr: Mshr,
@@ -28,49 +28,56 @@ pub struct DataCache {
     pub(super) miss_queue: Ring<Down>,
     pub(super) data_port_free: Cycle,
     fill_port_free: Cycle,
-    /// Cycles that a fill occupies its port, and that one sector and more occupy the data port.
+    /// Cycles for which a fill occupies the fill port.
     fill_cycles: u32,
-    /// Sectors filled since the last fill that was charged to the data port.
+    /// Filled sectors whose time on the data port is not charged yet.
     filled: u32,
-    /// The sector of which a part was written last.
+    /// The sector of the last partial write.
     pub(super) merged: Addr,
-    /// Modified lines beyond which a write cleans another.
+    /// Number of modified lines above which a write cleans another line.
     pub(super) dirty_limit: u32,
+    /// Cycles for which 1, 2 or more sectors occupy the data port.
     port_cycles: [u16; 8],
-    /// Whether the policy of replacement sees requests, and where lines come with their data, the request that each fetch is for.
-    seeing: bool,
-    fetchers: Box<[seam::Access]>,
+    /// True if the replacement policy examines requests.
+    notifies_policy: bool,
+    /// The request of each fetch by MSHR entry, for such a policy in a cache that allocates on fill; otherwise empty.
+    fetch_requests: Box<[seam::Access]>,
 }
 
 impl DataCache {
-    /// An empty cache for `spec` with room for `max_ways` ways; `write_ratio` as in [`TagArray::new`].
+    /// Returns an empty cache with at most `max_ways` ways; for `write_ratio` see [`TagArray::new`].
     ///
     /// # Panics
-    /// When the policies do not go together (writes that allocate need lines reserved at the miss), or the miss queue is
-    /// too short for a fetch and the write-back that it may cause.
+    /// If the policies are incompatible (writes that allocate require lines that are reserved at the miss), or the miss queue is too short
+    /// for a fetch and the write-back that it may cause.
     pub fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
-        Self::at(Level::Cpu, spec, max_ways, write_ratio, &Own::default())
+        Self::at(Level::Cpu, spec, max_ways, write_ratio, &UserPolicies::default())
     }
 
-    /// The same at a place of the machine, with the policies of the calling program.
+    /// Returns an empty cache for a level of the machine, with user-defined policies.
     ///
     /// # Panics
-    /// As [`DataCache::new`]; when the machine says `own` and the calling program brought no policy, which the assembly of a machine refuses.
-    pub fn at(level: Level, spec: &Cache, max_ways: u32, write_ratio: u32, own: &Own) -> Self {
-        let seeing = seeing_requests(spec.replacement, &CacheSite::new(level, spec.sets, max_ways, spec.line_bytes), own);
-        let late = seeing.is_some() && spec.allocate == Allocate::OnFill;
+    /// As [`DataCache::new`]. Also if the machine selects `own` and the calling program provided no policy; the assembly of a machine
+    /// rejects this case.
+    pub fn at(level: Level, spec: &Cache, max_ways: u32, write_ratio: u32, own: &UserPolicies) -> Self {
+        let policy = request_policy(spec.replacement, &CacheSite::new(level, spec.sets, max_ways, spec.line_bytes), own);
+        let on_fill = policy.is_some() && spec.allocate == Allocate::OnFill;
         let rules = Rules::of(spec);
         assert!(!rules.allocates() || spec.allocate == Allocate::OnMiss, "a cache that allocates on fill cannot allocate for writes");
         let most = rules.most_sent();
-        assert!(spec.miss_queue >= most, "a miss queue of {} takes no miss, which may send {most} requests", spec.miss_queue);
+        assert!(
+            spec.miss_queue >= most,
+            "the miss queue has {} slots, expected at least {most}: a miss may send {most} requests",
+            spec.miss_queue
+        );
         let fetched = if spec.sectored { SECTOR_BYTES } else { u64::from(spec.line_bytes) };
         Self {
             spec: *spec,
             rules,
             fetch_mask: !(fetched - 1),
-            seeing: seeing.is_some(),
-            fetchers: vec![seam::Access::default(); if late { spec.mshrs as usize } else { 0 }].into(),
-            tags: TagArray::of(spec, max_ways, write_ratio, seeing),
+            notifies_policy: policy.is_some(),
+            fetch_requests: vec![seam::Access::default(); if on_fill { spec.mshrs as usize } else { 0 }].into(),
+            tags: TagArray::of(spec, max_ways, write_ratio, policy),
             mshr: Mshr::new(spec.mshrs, spec.mshr_merge),
             miss_queue: Ring::new(spec.miss_queue as usize),
             data_port_free: Cycle(0),
@@ -83,62 +90,62 @@ impl DataCache {
         }
     }
 
-    /// Bytes of the arrays that accesses may touch.
+    /// Returns the bytes of the arrays that an access may touch.
     pub fn hot_bytes(&self) -> usize {
         self.tags.hot_bytes() + self.mshr.hot_bytes() + self.miss_queue.hot_bytes()
     }
 
-    /// The tags.
+    /// Returns the tags.
     pub fn tags(&self) -> &TagArray {
         &self.tags
     }
 
-    /// The outstanding misses.
+    /// Returns the outstanding misses.
     pub fn mshr(&self) -> &Mshr {
         &self.mshr
     }
 
-    /// Empties the tags; outstanding fetches are answered, but their data is not kept.
+    /// Invalidates all lines. Requests for outstanding fetches still get replies, but the fetched data is not kept.
     pub fn invalidate(&mut self) {
         self.tags.invalidate();
     }
 
-    /// Empties the tags and uses `ways` ways from now on.
+    /// Invalidates all lines and sets the number of ways.
     pub fn set_ways(&mut self, ways: u32) {
         self.tags.set_ways(ways);
     }
 
-    /// Tells a request to a policy of replacement that sees requests; every other has no use for it.
+    /// Notifies a replacement policy that examines requests; other policies ignore requests.
     #[inline]
-    pub fn note(&mut self, access: &Access, now: Cycle) {
-        if self.seeing {
-            self.tags.note(&seen(access, now));
+    pub fn notify_policy(&mut self, access: &Access, now: Cycle) {
+        if self.notifies_policy {
+            self.tags.note(&policy_access(access, now));
         }
     }
 
-    /// The same for what nobody asks for.
-    fn note_nobody(&mut self, addr: Addr, set: u32, now: Cycle) {
-        if self.seeing {
+    /// Notifies a replacement policy that examines requests of sectors that are inserted without a request.
+    fn notify_insertion(&mut self, addr: Addr, set: u32, now: Cycle) {
+        if self.notifies_policy {
             self.tags.note(&seam::Access { addr, set, write: false, identity: Identity::default(), now });
         }
     }
 
-    /// Fills sectors of a line without a request: a line is evicted without being written back, as in the reference.
+    /// Inserts sectors of a line without a request. The victim is not written back, as in the reference.
     pub fn warm(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
-        self.note_nobody(addr, self.set_index(set_addr), now);
+        self.notify_insertion(addr, self.set_index(set_addr), now);
         self.tags.fill_allocating(addr, self.set_index(set_addr), sectors, now.0);
     }
 
-    /// Keeps the sectors of an access, which are at hand, as if they had been fetched. The line that makes room is written back. Changes nothing where no line
-    /// can make room, or the write-back finds none.
-    pub fn keep(&mut self, access: &Access, now: Cycle) {
+    /// Inserts the sectors of an access as if they had been fetched, and writes back the victim. Changes nothing if the set has no
+    /// evictable line or the miss queue has no free slot.
+    pub fn insert(&mut self, access: &Access, now: Cycle) {
         let Access { addr, set, sectors, .. } = *access;
         if self.spec.allocate == Allocate::OnFill {
             self.tags.fill_allocating(addr, set, sectors, now.0);
             return;
         }
         let probe = self.tags.probe(addr, set, sectors, false);
-        if probe.lookup == Lookup::NoLine || self.room(1).is_err() {
+        if probe.lookup == Lookup::NoLine || self.check_slots(1).is_err() {
             return;
         }
         let evicted = self.tags.access(probe, addr, sectors, now.0);
@@ -149,12 +156,12 @@ impl DataCache {
         self.use_data_port(written, now);
     }
 
-    /// Leaves sectors of a line as accesses that are not simulated would have: used last, with these bytes of each known, and modified where they
-    /// were `written`. A line that makes room is not written back, which was done while they went on. Changes nothing where no line can make
-    /// room.
-    pub fn leave(&mut self, addr: Addr, set_addr: u64, bytes: SectorBytes, written: SectorMask, now: Cycle) {
+    /// Inserts sectors of a line that remain from accesses that are not simulated. The line becomes the most recently used line; `bytes`
+    /// are the known bytes of each sector, and the sectors in `written` are modified. The victim is not written back, because the
+    /// write-back belongs to these accesses. Changes nothing if the set has no evictable line.
+    pub fn insert_warm(&mut self, addr: Addr, set_addr: u64, bytes: SectorBytes, written: SectorMask, now: Cycle) {
         let set = self.set_index(set_addr);
-        self.note_nobody(addr, set, now);
+        self.notify_insertion(addr, set, now);
         for (sector, bytes) in (0..).map(|index| SectorMask(1 << index)).zip(bytes).filter(|(_, bytes)| *bytes != 0) {
             let in_part = bytes != u32::MAX && self.rules.fetches_later();
             if bytes != u32::MAX && !self.rules.allocates() {
@@ -169,7 +176,7 @@ impl DataCache {
             if missed && !in_part {
                 self.tags.fill(probe.line, addr, sector);
             }
-            // What is reserved gets its data as it would.
+            // A reserved sector gets its data from its outstanding fetch.
             if written.0 & sector.0 != 0 && probe.lookup != Lookup::HitReserved {
                 self.tags.write(probe.line, sector, if in_part { bytes } else { u32::MAX });
                 if missed && in_part {
@@ -179,7 +186,7 @@ impl DataCache {
         }
     }
 
-    /// Brings a sector into one of the states that accesses leave: 0 there, 1 waiting for data, 2 written, 3 written in part.
+    /// Puts a sector into one of the states that accesses cause: 0 present, 1 waiting for data, 2 written, 3 partly written.
     #[cfg(test)]
     pub(crate) fn touch(&mut self, addr: Addr, set_addr: u64, state: u8, now: Cycle) {
         let sectors = SectorMask::of(addr);
@@ -198,80 +205,81 @@ impl DataCache {
         }
     }
 
-    /// Whether the data port can take an access at `now`.
+    /// Returns true if the data port accepts an access at `now`.
     #[inline]
     pub fn data_port_free(&self, now: Cycle) -> bool {
         self.data_port_free <= now
     }
 
-    /// When the data port can take an access.
+    /// Returns the first cycle in which the data port accepts an access.
     #[inline]
     pub fn data_port_free_at(&self) -> Cycle {
         self.data_port_free
     }
 
-    /// The last access passed the data port in cycle `now` beside another one, after which the port was free at `before`: a cycle of its own, which it
-    /// took, is given back.
+    /// Releases the data-port cycle of the last access, which passed the port in cycle `now` at the same time as the access before it.
+    /// `before` is the cycle from which the port was free before the last access.
     #[inline]
-    pub fn passed_beside(&mut self, before: Cycle, now: Cycle) {
+    pub fn share_data_port_cycle(&mut self, before: Cycle, now: Cycle) {
         if self.data_port_free == before.max(now).next() {
             self.data_port_free = before;
         }
     }
 
-    /// Sectors of a line that are read in a cycle.
+    /// Returns the sectors of a line that the cache reads per cycle.
     #[inline]
     pub fn read_sectors(&self) -> u32 {
         self.spec.read_sectors
     }
 
-    /// Whether the fill port can take data at `now`.
+    /// Returns true if the fill port accepts data at `now`.
     #[inline]
     pub fn fill_port_free(&self, now: Cycle) -> bool {
         self.fill_port_free <= now
     }
 
-    /// Whether a read of a sector, which belongs to `set`, would hit.
+    /// Returns true if a read of sectors in `set` would hit.
     #[inline]
     pub fn has(&self, addr: Addr, set: u32, sectors: SectorMask) -> bool {
         self.tags.has(addr, set, sectors)
     }
 
-    /// When the fill port can take data.
+    /// Returns the first cycle in which the fill port accepts data.
     #[inline]
     pub fn fill_port_free_at(&self) -> Cycle {
         self.fill_port_free
     }
 
-    /// Forgets a sector, modified or not, unless its data is on its way.
-    pub fn forget(&mut self, addr: Addr, set: u32, sector: SectorMask) {
+    /// Invalidates a sector, modified or not, unless it is being fetched.
+    pub fn invalidate_sector(&mut self, addr: Addr, set: u32, sector: SectorMask) {
         let probe = self.tags.probe(addr, set, sector, true);
         if probe.lookup == Lookup::Hit {
             self.tags.evict_sector(probe.line, sector);
         }
     }
 
-    /// The oldest request to the next level.
+    /// Returns the oldest request to the next level.
     #[inline]
-    pub fn down(&self) -> Option<&Down> {
+    pub fn oldest_down(&self) -> Option<&Down> {
         self.miss_queue.front()
     }
 
-    /// Takes the oldest request to the next level.
+    /// Removes and returns the oldest request to the next level.
     #[inline]
     pub fn pop_down(&mut self) -> Option<Down> {
         self.miss_queue.pop()
     }
 
-    /// Requests that wait for the next level.
+    /// Returns the number of requests that wait for the next level.
     #[inline]
     pub fn queued(&self) -> usize {
         self.miss_queue.len()
     }
 
-    /// The requests to the next level that were appended since there were `count` of them; they now keep their owner in place of their bytes.
+    /// Stores `owner` instead of the byte mask in all requests to the next level after the first `count`, and calls `see` for each of these
+    /// requests.
     #[inline]
-    pub(crate) fn own_since(&mut self, count: usize, owner: Owner, mut see: impl FnMut(&Down)) {
+    pub(crate) fn set_owner_since(&mut self, count: usize, owner: Owner, mut see: impl FnMut(&Down)) {
         for place in count..self.queued() {
             if let Some(down) = self.miss_queue.get_mut(place) {
                 down.set_owner(owner);
@@ -280,38 +288,38 @@ impl DataCache {
         }
     }
 
-    /// Whether a request whose data came can be answered.
+    /// Returns true if the data of a waiting request has arrived.
     #[inline]
     pub fn has_ready(&self) -> bool {
         self.mshr.has_ready()
     }
 
-    /// Takes the next request whose data came.
+    /// Removes and returns the next request whose data has arrived.
     #[inline]
     pub fn next_ready(&mut self) -> Option<Waiter> {
         self.mshr.next_ready().map(Waiter::decode)
     }
 
-    /// The set of an address of which the set index function sees `set_addr`: the address, or its bits within a slice.
+    /// Returns the set for `set_addr`, the input of the set index function: an address, or its bits within a slice.
     #[inline(always)]
     pub fn set_index(&self, set_addr: u64) -> u32 {
         set_index(set_addr, self.spec.line_bytes.trailing_zeros(), self.spec.sets, self.spec.index)
     }
 
-    /// Looks a request up without changing anything.
-    // Every access calls it.
+    /// Looks up a request without any change of state.
+    // This function is called for every access.
     #[inline(always)]
     pub fn probe(&self, access: &Access) -> Probe {
         self.tags.probe(access.addr, access.set, access.sectors, access.kind == AccessKind::Write)
     }
 
-    /// Makes a request at cycle `now`. A request that fails changes nothing and is to be made again.
-    // Called from two places, for every access.
+    /// Performs a request in cycle `now`. A request that fails changes nothing and must be retried.
+    // This function is called from two places, for every access.
     #[inline(always)]
     pub fn access(&mut self, access: &Access, now: Cycle) -> Outcome {
-        self.note(access, now);
+        self.notify_policy(access, now);
         if access.kind == AccessKind::Write {
-            // Of a copy, so that the access itself need not lie in memory for those that read.
+            // The write path gets a copy, so that the compiler can keep the access of a read in registers.
             let access = *access;
             return self.write_access(&access, now);
         }
@@ -322,11 +330,11 @@ impl DataCache {
                 self.use_data_port(access.sectors.count(), now);
                 if access.kind == AccessKind::Atomic {
                     self.tags.write(probe.line, access.sectors, access.bytes);
-                    self.take_data_port(self.spec.atomic_cycles * access.bytes.count_ones().div_ceil(16), now);
+                    self.hold_data_port(self.spec.atomic_cycles * access.bytes.count_ones().div_ceil(16), now);
                 }
-                return Outcome { status: Status::Hit, answer: Answer::Now };
+                return Outcome { status: Status::Hit, reply: ReplySource::Cache };
             }
-            Lookup::NoLine => return Outcome { status: Status::Fail(FailReason::NoLine), answer: Answer::None },
+            Lookup::NoLine => return Outcome { status: Status::Fail(FailReason::NoLine), reply: ReplySource::None },
             Lookup::HitReserved => Status::HitReserved,
             Lookup::SectorMiss => Status::SectorMiss,
             Lookup::Miss => Status::Miss,
@@ -334,44 +342,46 @@ impl DataCache {
         match self.fetch(probe, access, now) {
             Ok(evicted) => {
                 self.use_data_port(evicted, now);
-                Outcome { status, answer: Answer::AtFill }
+                Outcome { status, reply: ReplySource::Fill }
             }
-            Err(reason) => Outcome { status: Status::Fail(reason), answer: Answer::None },
+            Err(reason) => Outcome { status: Status::Fail(reason), reply: ReplySource::None },
         }
     }
 
-    /// Fetches sectors that no request asks for, unless they are there or on their way. The room of one fetch of a request is left.
-    pub fn prefetch(&mut self, access: &Access, now: Cycle) -> Prefetched {
-        self.note(access, now);
+    /// Fetches sectors without a request, unless they are present or being fetched. A prefetch leaves enough slots of the miss queue free
+    /// for the fetch of a request.
+    pub fn prefetch(&mut self, access: &Access, now: Cycle) -> PrefetchStatus {
+        self.notify_policy(access, now);
         let probe = self.probe(access);
-        let wants = match probe.lookup {
-            Lookup::Hit | Lookup::HitReserved => return Prefetched::Present,
+        let missing = match probe.lookup {
+            Lookup::Hit | Lookup::HitReserved => return PrefetchStatus::Present,
             Lookup::NoLine => false,
             Lookup::SectorMiss | Lookup::Miss => self.mshr.find(self.key(access.addr)).is_none(),
         };
-        if !wants || self.free_places() < 2 * ROOM_FOR_FETCH {
-            return Prefetched::Dropped;
+        if !missing || self.free_slots() < 2 * FETCH_QUEUE_SLOTS {
+            return PrefetchStatus::Dropped;
         }
         match self.fetch(probe, access, now) {
             Ok(evicted) => {
                 self.use_data_port(evicted, now);
-                Prefetched::Sent
+                PrefetchStatus::Sent
             }
-            Err(_) => Prefetched::Dropped,
+            Err(_) => PrefetchStatus::Dropped,
         }
     }
 
-    /// Whether writes that are sent on come as 32, 64 or 128 bytes without byte masks.
+    /// Returns true if writes are sent to the next level as segments of 32, 64 or 128 bytes without byte masks.
     #[inline]
-    pub fn takes_segments(&self) -> bool {
+    pub fn sends_segments(&self) -> bool {
         self.spec.write_miss == WriteMiss::NoAllocateWaits
     }
 
-    /// Why a read would fail for want of room in the miss queue or the MSHRs, whatever else it would find; cheaper than to try.
-    // Called from one place, for every access.
+    /// Returns the reason if a read would fail because the miss queue or the MSHRs are full. Other reasons for a failure are not checked,
+    /// so that this function is cheaper than an access.
+    // This function is called from one place, for every access.
     #[inline(always)]
-    pub fn refuses_read(&self, addr: Addr, set: u32, sectors: SectorMask) -> Option<FailReason> {
-        let reason = match (self.free_places() < ROOM_FOR_FETCH, self.mshr.is_full()) {
+    pub fn read_failure(&self, addr: Addr, set: u32, sectors: SectorMask) -> Option<FailReason> {
+        let reason = match (self.free_slots() < FETCH_QUEUE_SLOTS, self.mshr.is_full()) {
             (true, _) => FailReason::QueueFull,
             (false, true) => FailReason::NoMshr,
             (false, false) => return None,
@@ -380,35 +390,35 @@ impl DataCache {
         needs.then_some(reason)
     }
 
-    /// The data of a fetch came at cycle `now`: the sector becomes valid and its requests become ready.
+    /// Inserts the data of a fetch that arrives in cycle `now`: the sectors become valid, and the requests for them become ready.
     ///
     /// # Panics
-    /// When no fetch of `addr` is outstanding.
+    /// If no fetch of `addr` is outstanding.
     pub fn fill(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
-        self.fill_entry(self.entry_of(addr), addr, || set_addr, sectors, now);
+        self.fill_entry(self.outstanding_entry(addr), addr, || set_addr, sectors, now);
     }
 
-    /// The MSHR entry of the fetch of `addr`, which is under way.
-    pub fn entry_of(&self, addr: Addr) -> u16 {
-        let Some(at) = self.mshr.find(self.key(addr)) else { panic!("data of {addr} came, which nobody fetched") };
+    /// Returns the MSHR entry of the outstanding fetch of `addr`.
+    pub fn outstanding_entry(&self, addr: Addr) -> u16 {
+        let Some(at) = self.mshr.find(self.key(addr)) else { panic!("data of {addr} arrived without an outstanding fetch") };
         at
     }
 
-    /// The same for data that names its MSHR entry; the set is asked for only where fills allocate.
+    /// Inserts the data of a fetch with MSHR entry `at`, as [`DataCache::fill`] does. `set_addr` is called only if fills allocate lines.
     ///
-    /// The entry is that of a fetch of `addr`.
-    // Called from two places, for every sector that comes.
+    /// The entry must belong to a fetch of `addr`.
+    // This function is called from two places, for every sector that arrives.
     #[inline(always)]
     pub fn fill_entry(&mut self, at: u16, addr: Addr, set_addr: impl FnOnce() -> u64, sectors: SectorMask, now: Cycle) {
-        debug_assert!(self.mshr.key(at) == self.key(addr), "data of {addr} came at {now}, which nobody fetched");
+        debug_assert!(self.mshr.key(at) == self.key(addr), "data of {addr} arrived at {now} without an outstanding fetch");
         let (line, atomic) = self.mshr.reserved(at);
         match self.spec.allocate {
             Allocate::OnMiss => self.tags.fill(line, addr, sectors),
             Allocate::OnFill => {
-                if let Some(fetcher) = self.fetchers.get(usize::from(at)) {
-                    self.tags.note(&seam::Access { now, ..*fetcher });
+                if let Some(request) = self.fetch_requests.get(usize::from(at)) {
+                    self.tags.note(&seam::Access { now, ..*request });
                 }
-                // Any sector stands for the whole line where lines are not divided.
+                // In a line without sectors, the first sector represents the whole line.
                 let sectors = if self.spec.sectored { sectors } else { SectorMask(1) };
                 self.tags.fill_allocating(addr, self.set_index(set_addr()), sectors, now.0);
             }
@@ -419,7 +429,7 @@ impl DataCache {
         self.mshr.mark_ready(at);
         self.fill_port_free = now.after(u64::from(self.fill_cycles));
         if self.spec.fill_cycles > 0 {
-            // Sectors that come one after the other pass the port together.
+            // Consecutive sectors share a use of the data port.
             self.filled += sectors.count();
             let cycles = self.filled / self.spec.read_sectors * self.spec.fill_cycles;
             self.filled %= self.spec.read_sectors;
@@ -427,13 +437,13 @@ impl DataCache {
         }
     }
 
-    /// The key of the MSHRs: sector number, or line number of a line cache.
+    /// Returns the key of an address in the MSHRs: the sector number, or in a line cache the number of the line's first sector.
     #[inline]
     pub(super) fn key(&self, addr: Addr) -> u64 {
         self.fetched(addr).0 / SECTOR_BYTES
     }
 
-    /// The address of what is fetched as one: the sector that holds `addr`, or the line of a line cache.
+    /// Returns the address of the unit of a fetch: the sector that contains `addr`, or the line in a line cache.
     #[inline]
     fn fetched(&self, addr: Addr) -> Addr {
         Addr(addr.0 & self.fetch_mask)
@@ -447,25 +457,25 @@ impl DataCache {
         }
     }
 
-    /// Keeps the data port busy until at least `cycles` after `now`.
+    /// Keeps the data port busy until `cycles` after `now` or later.
     #[inline]
-    pub(super) fn take_data_port(&mut self, cycles: u32, now: Cycle) {
+    pub(super) fn hold_data_port(&mut self, cycles: u32, now: Cycle) {
         self.data_port_free = self.data_port_free.max(now.after(u64::from(cycles)));
     }
 
-    /// Places that are free in the miss queue.
+    /// Returns the number of free slots in the miss queue.
     #[inline]
-    fn free_places(&self) -> usize {
+    fn free_slots(&self) -> usize {
         self.miss_queue.free()
     }
 
-    /// Whether the miss queue takes `count` requests more.
+    /// Checks that the miss queue has `count` free slots.
     #[inline]
-    pub(super) fn room(&self, count: usize) -> Result<(), FailReason> {
-        if self.free_places() >= count { Ok(()) } else { Err(FailReason::QueueFull) }
+    pub(super) fn check_slots(&self, count: usize) -> Result<(), FailReason> {
+        if self.free_slots() >= count { Ok(()) } else { Err(FailReason::QueueFull) }
     }
 
-    /// Writes back what had to make room, where modified lines are; returns its sectors.
+    /// Writes back the modified sectors of a victim, unless the cache writes through. Returns their number.
     #[inline]
     pub(super) fn send_evicted(&mut self, evicted: Option<Evicted>, access: &Access) -> u32 {
         match evicted {
@@ -475,7 +485,7 @@ impl DataCache {
     }
 
     fn write_back(&mut self, evicted: &Evicted, access: &Access) -> u32 {
-        // A partly written sector goes down with its byte mask when it is the only one.
+        // If a partly written sector is the only modified sector, its byte mask is sent, too.
         let bytes = if evicted.sectors.count() == 1 { evicted.bytes[evicted.sectors.0.trailing_zeros() as usize] } else { u32::MAX };
         let Evicted { addr, sectors, .. } = *evicted;
         let part = KernelSectors::new(access.owner.kernel, sectors);
@@ -483,9 +493,9 @@ impl DataCache {
         sectors.count()
     }
 
-    /// Whether the MSHRs take a request for data whose fetch `found` is outstanding, or none.
+    /// Checks that the MSHRs accept a request; `found` is the entry of an outstanding fetch of its data, if there is one.
     #[inline]
-    pub(super) fn mshr_takes(&self, found: Option<u16>) -> Result<(), FailReason> {
+    pub(super) fn check_mshr(&self, found: Option<u16>) -> Result<(), FailReason> {
         match found {
             Some(at) if !self.mshr.can_merge(at) => Err(FailReason::MergeFull),
             None if self.mshr.is_full() => Err(FailReason::NoMshr),
@@ -493,25 +503,25 @@ impl DataCache {
         }
     }
 
-    /// Waits for the sector, and fetches it unless it is already on its way. Asks for room for a write-back too, as the
-    /// reference does, whether one is needed or not. Returns the sectors that were written back.
-    // Otherwise reads and writes call it, and every miss is a read first of all.
+    /// Adds a request to the MSHRs, and sends a fetch unless the sector is already being fetched. As in the reference, the miss queue must
+    /// have a free slot for a write-back, even if none is needed. Returns the number of sectors that were written back.
+    // This function is inlined into the read path; writes call it through `fetch_for_write`.
     #[inline(always)]
     pub(super) fn fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
         let Access { addr, sectors, token, kind, .. } = *access;
-        self.room(ROOM_FOR_FETCH)?;
+        self.check_slots(FETCH_QUEUE_SLOTS)?;
         let atomic = kind == AccessKind::Atomic;
         let key = self.key(addr);
         let bucket = hash(key);
         let found = self.mshr.find_in(bucket, key);
-        self.mshr_takes(found)?;
+        self.check_mshr(found)?;
         let evicted = self.tags.access(probe, addr, sectors, now.0);
         match found {
             Some(at) => self.mshr.merge(at, probe.line, token, atomic),
             None => {
                 let entry = self.mshr.insert(bucket, key, probe.line, token, atomic);
-                if let Some(fetcher) = self.fetchers.get_mut(usize::from(entry)) {
-                    *fetcher = seen(access, now);
+                if let Some(request) = self.fetch_requests.get_mut(usize::from(entry)) {
+                    *request = policy_access(access, now);
                 }
                 let sectors = if self.spec.sectored { sectors } else { self.spec.whole_line() };
                 let bytes = if kind == AccessKind::Read { access.bytes } else { u32::MAX };
@@ -523,21 +533,21 @@ impl DataCache {
     }
 }
 
-/// A request, as a policy of replacement sees it.
+/// Converts a request into the form that replacement policies examine.
 #[cold]
-fn seen(access: &Access, now: Cycle) -> seam::Access {
+fn policy_access(access: &Access, now: Cycle) -> seam::Access {
     let Access { addr, set, bytes, kind, owner: Owner { port, kernel }, .. } = *access;
     let identity = if kind == AccessKind::Read { Identity::of(kernel, port, bytes) } else { Identity::of_write(kernel, port) };
     seam::Access { addr, set, write: kind != AccessKind::Read, identity, now }
 }
 
-/// Modified lines beyond which writes clean others.
+/// Returns the number of modified lines above which a write cleans another line.
 fn dirty_limit(spec: &Cache) -> u32 {
     let lines = u64::from(spec.sets) * u64::from(spec.ways);
     if spec.dirty_ratio >= 100 { u32::MAX } else { (lines * u64::from(spec.dirty_ratio) / 100) as u32 }
 }
 
-/// Cycles that sectors occupy a data port.
+/// Returns the cycles for which sectors occupy the data port.
 #[inline]
 fn port_cycles(spec: &Cache, sectors: u32) -> u64 {
     (u64::from(sectors) * SECTOR_BYTES).div_ceil(u64::from(spec.port_bytes))

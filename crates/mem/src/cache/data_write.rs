@@ -1,8 +1,8 @@
-//! The path of a write through a data cache, by the rows of the table of the write policies.
+//! The path of a write through a data cache, according to the table of write policies.
 
 use warpshard_base::{Cycle, KernelSectors};
 
-use super::access::{Access, Answer, FailReason, Outcome, Status, Waiter};
+use super::access::{Access, FailReason, Outcome, ReplySource, Status, Waiter};
 use super::down::{Down, DownKind, segment};
 use super::write::{Action, OnMiss};
 use super::{DataCache, Lookup, Probe};
@@ -11,12 +11,12 @@ impl DataCache {
     pub(super) fn write_access(&mut self, access: &Access, now: Cycle) -> Outcome {
         let probe = self.probe(access);
         let made = match probe.lookup {
-            Lookup::Hit => self.write_hit(probe, access, now).map(|answer| (answer, 0)),
+            Lookup::Hit => self.write_hit(probe, access, now).map(|reply| (reply, 0)),
             _ => self.write_miss(probe, access, now),
         };
-        let (answer, evicted) = match made {
+        let (reply, evicted) = match made {
             Ok(made) => made,
-            Err(reason) => return Outcome { status: Status::Fail(reason), answer: Answer::None },
+            Err(reason) => return Outcome { status: Status::Fail(reason), reply: ReplySource::None },
         };
         let (status, moved) = match probe.lookup {
             Lookup::Hit => (Status::Hit, access.sectors.count()),
@@ -28,28 +28,29 @@ impl DataCache {
         self.use_data_port(moved + cleaned, now);
         let merges = if access.bytes == u32::MAX { 0 } else { self.spec.merge_cycles };
         if self.spec.write_cycles + merges > 1 {
-            self.take_data_port((self.spec.write_cycles + merges) * access.sectors.count(), now);
+            self.hold_data_port((self.spec.write_cycles + merges) * access.sectors.count(), now);
         }
         if access.bytes != u32::MAX && self.spec.merge_latency > 0 {
             if self.merged == access.addr {
-                self.take_data_port(self.spec.merge_latency, now);
+                self.hold_data_port(self.spec.merge_latency, now);
             }
             self.merged = access.addr;
         }
-        Outcome { status, answer }
+        Outcome { status, reply }
     }
 
-    /// Sends the oldest modified line of a write's set on, which stays, clean; nothing where the miss queue has no room. Returns its sectors.
+    /// Writes back the oldest modified line in the set of a write; the line stays in the cache and is clean. Does nothing if the miss queue
+    /// is full. Returns the number of sectors written back.
     #[cold]
     fn clean(&mut self, access: &Access) -> u32 {
-        let cleaned = if self.room(1).is_ok() { self.tags.clean_oldest(access.set) } else { None };
+        let cleaned = if self.check_slots(1).is_ok() { self.tags.clean_oldest(access.set) } else { None };
         self.send_evicted(cleaned, access)
     }
 
-    fn write_hit(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<Answer, FailReason> {
+    fn write_hit(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<ReplySource, FailReason> {
         let rule = self.rules.hit[usize::from(access.local)];
         if rule.sent {
-            self.room(1)?;
+            self.check_slots(1)?;
             self.send_write(access);
         }
         if rule.kept {
@@ -58,35 +59,35 @@ impl DataCache {
         } else {
             self.tags.evict_sector(probe.line, access.sectors);
         }
-        Ok(if rule.sent { Answer::FromBelow } else { Answer::Now })
+        Ok(if rule.sent { ReplySource::NextLevel } else { ReplySource::Cache })
     }
 
-    /// Returns who answers, and the sectors that were written back.
-    fn write_miss(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<(Answer, u32), FailReason> {
+    /// Performs a write that misses. Returns the source of the reply, and the number of sectors that were written back.
+    fn write_miss(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<(ReplySource, u32), FailReason> {
         let OnMiss { needs_line, action } = self.rules.miss;
         if needs_line && probe.lookup == Lookup::NoLine {
             return Err(FailReason::NoLine);
         }
         match action {
             Action::Send => {
-                self.room(1)?;
+                self.check_slots(1)?;
                 self.send_write(access);
-                Ok((Answer::FromBelow, 0))
+                Ok((ReplySource::NextLevel, 0))
             }
-            Action::SendAndFetch => self.send_and_fetch(probe, access, now).map(|evicted| (Answer::FromBelow, evicted)),
+            Action::SendAndFetch => self.send_and_fetch(probe, access, now).map(|evicted| (ReplySource::NextLevel, evicted)),
             Action::FetchRest if access.bytes != u32::MAX => {
                 let evicted = self.fetch_for_write(probe, access, now)?;
                 self.tags.modify_on_fill(probe.line, access.sectors, access.bytes);
-                Ok((Answer::AtFill, evicted))
+                Ok((ReplySource::Fill, evicted))
             }
             Action::FetchRest | Action::Mask => self.take_write(probe, access, now),
         }
     }
 
-    /// A line takes the write.
-    fn take_write(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<(Answer, u32), FailReason> {
+    /// Writes into a line that is present or allocated by this write.
+    fn take_write(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<(ReplySource, u32), FailReason> {
         let Access { addr, sectors, bytes, .. } = *access;
-        self.room(1)?;
+        self.check_slots(1)?;
         if self.rules.through {
             self.send_write(access);
         }
@@ -94,22 +95,22 @@ impl DataCache {
         self.tags.write(probe.line, sectors, bytes);
         self.tags.write_missed(probe.line, sectors, probe.lookup == Lookup::HitReserved);
         let evicted = self.send_evicted(evicted, access);
-        Ok((if self.rules.through { Answer::FromBelow } else { Answer::Now }, evicted))
+        Ok((if self.rules.through { ReplySource::NextLevel } else { ReplySource::Cache }, evicted))
     }
 
-    /// Sends the write on, and fetches what it missed unless that is already on its way; either asks for room in the MSHR, and
-    /// for the three requests that a miss may send, as the reference does. The order is write, fetch, write-back; the last takes the
-    /// data port (D-013).
-    /// Returns the sectors that were written back.
+    /// Sends the write to the next level, and fetches the missing sectors unless they are already being fetched. As in the reference, both
+    /// require an MSHR and three free slots of the miss queue, the most requests that a miss may send. The order is write, fetch,
+    /// write-back; the write-back uses the data port (D-013).
+    /// Returns the number of sectors that were written back.
     fn send_and_fetch(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
-        self.room(3)?;
-        self.mshr_takes(self.mshr.find(self.key(access.addr)))?;
+        self.check_slots(3)?;
+        self.check_mshr(self.mshr.find(self.key(access.addr)))?;
         let sectors = if self.spec.sectored { access.sectors } else { segment(access.sectors) };
         self.send_write(&Access { sectors, ..*access });
-        self.fetch_for_write(probe, &Access { token: Waiter::Nobody.encode(), ..*access }, now)
+        self.fetch_for_write(probe, &Access { token: Waiter::NoRequest.encode(), ..*access }, now)
     }
 
-    // Apart from what reads do, whose every miss is a fetch.
+    // This function keeps a copy of [`DataCache::fetch`] for writes, separate from the copy that is inlined into the read path.
     fn fetch_for_write(&mut self, probe: Probe, access: &Access, now: Cycle) -> Result<u32, FailReason> {
         self.fetch(probe, access, now)
     }

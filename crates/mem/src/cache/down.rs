@@ -1,21 +1,21 @@
-//! What a cache sends to the next level.
+//! Requests of a cache to the next level.
 
 use warpshard_base::{Addr, KernelIndex, KernelSectors, PortId, SectorMask};
 
 use super::Owner;
 
-/// What a cache sends to the next level.
+/// The kind of a request to the next level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub enum DownKind {
-    /// Fetch the sectors for an MSHR, which travels with the request so that the data need not be looked up by address:
-    /// [`DataCache::fill_entry`](super::DataCache::fill_entry) is called with it when they are there.
+    /// A fetch of the sectors for an MSHR. The MSHR number travels with the request, so that the data needs no look-up by address:
+    /// [`DataCache::fill_entry`](super::DataCache::fill_entry) is called with it when the data arrives.
     Fetch {
-        /// The MSHR.
+        /// The MSHR number.
         entry: u16,
     },
-    /// Write what the requester named by the token wrote; the next level answers it.
+    /// A write that is passed on; the next level replies to the requester's token.
     Write,
-    /// Write modified sectors back; it has no reply.
+    /// A write-back of modified sectors, which has no reply.
     #[default]
     WriteBack,
 }
@@ -23,55 +23,56 @@ pub enum DownKind {
 /// A request to the next level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Down {
-    /// Address of the sector, or of the line where several sectors or a line cache are meant.
+    /// The address of the sector, or of the line if the request is for several sectors or comes from a line cache.
     pub addr: Addr,
-    /// Token of the request that caused it.
+    /// The token of the request that caused this request.
     pub token: u32,
-    /// Bytes written in the one sector meant; all ones otherwise. Of a fetch for a read: the read's signature, as in
-    /// [`Access::bytes`](super::Access::bytes). An LLC slice, below which nobody asks for either, keeps the requester's port here.
+    /// For one sector, the mask of the bytes written; all ones otherwise. For a fetch by a read: the signature of the read, as in
+    /// [`Access::bytes`](super::Access::bytes). An LLC slice stores the requester's port here, because DRAM needs neither mask nor
+    /// signature.
     pub bytes: u32,
-    /// The sectors meant, and the kernel of the request that caused it.
+    /// The requested sectors, and the kernel of the request that caused this request.
     pub part: KernelSectors,
-    /// What is to be done.
+    /// The kind of the request.
     pub kind: DownKind,
 }
 
 const _: () = assert!(size_of::<Down>() == 24);
 
 impl Down {
-    /// The kernel of the request that caused it.
+    /// Returns the kernel of the request that caused this request.
     #[inline]
     pub fn kernel(&self) -> KernelIndex {
         self.part.kernel()
     }
 
-    /// The sectors meant.
+    /// Returns the requested sectors.
     #[inline]
     pub fn sectors(&self) -> SectorMask {
         self.part.sectors()
     }
 
-    /// Notes whose it is, which is of the same kernel: the port in place of the bytes.
+    /// Stores the port of `owner`, whose kernel is the same, instead of the byte mask.
     #[inline]
     pub(crate) fn set_owner(&mut self, owner: Owner) {
-        debug_assert!(self.kernel() == owner.kernel, "{self:?} is of {owner:?}");
+        debug_assert!(self.kernel() == owner.kernel, "{self:?} has another kernel than {owner:?}");
         self.bytes = u32::from(owner.port.0);
     }
 
-    /// Whose it is, once [`Down::set_owner`] noted that.
+    /// Returns the origin, if [`Down::set_owner`] stored it.
     #[inline]
     pub(crate) fn owner(&self) -> Owner {
         Owner { port: PortId(self.bytes as u16), kernel: self.kernel() }
     }
 
-    /// Whether data is fetched.
+    /// Returns true if the request is a fetch.
     #[inline]
     pub fn is_fetch(&self) -> bool {
         matches!(self.kind, DownKind::Fetch { .. })
     }
 }
 
-/// The smallest of 32, 64 and 128 aligned bytes that holds the sectors: what a write without byte masks moves.
+/// Returns the smallest aligned segment of 32, 64 or 128 bytes that contains the sectors: the unit of writes without byte masks.
 #[inline]
 pub fn segment(sectors: SectorMask) -> SectorMask {
     const LOW: u8 = 0b0011;

@@ -1,53 +1,54 @@
-//! Lines found by a hash of their number: for sets of hundreds of ways, where a look-up must not scan the set.
+//! A hashed directory, for sets of hundreds of ways that a look-up must not scan.
 //!
-//! A look-up walks a short chain, regardless of the associativity.
+//! A look-up walks a short chain, whose length does not depend on the associativity.
 
 use warpshard_base::{Slots, prefetch};
 use warpshard_state::StateError;
 
-use super::directory::{Directory, NONE, Spot};
+use super::directory::{Directory, LineSlot, NONE};
 use super::index::hash;
 use super::sectors::Sectors;
 
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Line<L> {
-    /// Line number (address / bytes of a line) while any sector is not invalid.
+    /// The line number (address / bytes of a line), if a sector is not invalid.
     tag: u64,
-    /// What the order of replacement keeps.
+    /// The replacement state of the line.
     order: L,
-    /// The next line of the same bucket.
+    /// The next line in the same bucket.
     chain: u16,
     sectors: Sectors,
 }
 
-/// Lines in buckets.
+/// A directory that stores lines in hash buckets.
 #[derive(Clone, Debug, warpshard_state::State)]
 #[state(checked)]
 pub(super) struct Hashed<S, L> {
     max_ways: u32,
-    /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product gives the set without division.
+    /// 2^32 divided by the number of ways, rounded up. Line numbers have less than 16 bits, so the product gives the set without a
+    /// division.
     per_way: u64,
     lines: Box<[Line<L>]>,
-    /// The first line of those whose numbers' hashes lead here.
+    /// The first line of each bucket.
     buckets: Slots<u16>,
-    /// What the order of replacement keeps of each set.
+    /// The replacement state of each set.
     sets: Box<[S]>,
-    /// Ways without a line, `words` words per set.
+    /// Empty ways, `words` words per set.
     empty: Box<[u64]>,
     words: usize,
 }
 
 impl<S, L> Hashed<S, L> {
-    /// Refuses saved lines whose look-ups would not end.
+    /// Rejects saved lines whose look-ups would not terminate.
     fn check(&self) -> Result<(), StateError> {
         let some = |at: u16| (at != NONE).then_some(usize::from(at));
         let starts = self.buckets.as_slice().iter().copied().filter_map(some);
-        warpshard_state::lists_end(self.lines.len(), starts, |at| some(self.lines[at].chain))
+        warpshard_state::check_lists_end(self.lines.len(), starts, |at| some(self.lines[at].chain))
     }
 
-    /// Notes whether a way holds a line.
+    /// Records whether a way is empty.
     #[inline]
-    fn set_empty(&mut self, at: Spot, empty: bool) {
+    fn set_empty(&mut self, at: LineSlot, empty: bool) {
         let way = at.way as usize;
         let (word, bit) = (at.set as usize * self.words + way / 64, 1 << (way % 64));
         if empty { self.empty[word] |= bit } else { self.empty[word] &= !bit }
@@ -119,9 +120,9 @@ impl<S: Copy, L: Copy> Directory for Hashed<S, L> {
     }
 
     #[inline]
-    fn spot(&self, line: u16) -> Spot {
+    fn slot_of(&self, line: u16) -> LineSlot {
         let set = ((u64::from(line) * self.per_way) >> 32) as u32;
-        Spot { line, set, way: u32::from(line) - set * self.max_ways }
+        LineSlot { line, set, way: u32::from(line) - set * self.max_ways }
     }
 
     #[inline]
@@ -156,7 +157,7 @@ impl<S: Copy, L: Copy> Directory for Hashed<S, L> {
     }
 
     #[inline(always)]
-    fn put(&mut self, at: Spot, tag: u64, sectors: Sectors) -> bool {
+    fn put(&mut self, at: LineSlot, tag: u64, sectors: Sectors) -> bool {
         let replaced = self.lines[usize::from(at.line)].sectors.any();
         if replaced {
             self.unchain(at.line);
@@ -170,28 +171,28 @@ impl<S: Copy, L: Copy> Directory for Hashed<S, L> {
         replaced
     }
 
-    fn remove(&mut self, at: Spot) {
+    fn remove(&mut self, at: LineSlot) {
         self.unchain(at.line);
         self.set_empty(at, true);
     }
 
     #[inline]
-    fn of_set(&self, set: u32) -> &S {
+    fn set_state(&self, set: u32) -> &S {
         &self.sets[set as usize]
     }
 
     #[inline]
-    fn of_set_mut(&mut self, set: u32) -> &mut S {
+    fn set_state_mut(&mut self, set: u32) -> &mut S {
         &mut self.sets[set as usize]
     }
 
     #[inline]
-    fn of_line(&self, line: u16) -> &L {
+    fn line_state(&self, line: u16) -> &L {
         &self.lines[usize::from(line)].order
     }
 
     #[inline]
-    fn of_line_mut(&mut self, line: u16) -> &mut L {
+    fn line_state_mut(&mut self, line: u16) -> &mut L {
         &mut self.lines[usize::from(line)].order
     }
 

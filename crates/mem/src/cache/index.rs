@@ -1,12 +1,13 @@
-//! Set index functions, and the hash of the directory's keys.
+//! Set index functions, and the hash of directory keys.
 
 use warpshard_config::machine::SetIndex;
 use warpshard_protocol::ipoly;
 
-/// The set of an address among `sets` (a power of two) of lines of 2 to `line_bits` bytes.
+/// Returns the set of an address in a cache of `sets` (a power of two) sets and lines of 2^`line_bits` bytes.
 ///
-/// `addr` is a byte address. In a cache that is one slice of many, it is the address within the slice, as
-/// [`AddressMap::within_slice`](warpshard_protocol::AddressMap::within_slice) gives it. The Fermi hash is defined for 32 and 64 sets of 128 bytes; other sizes use their low bits.
+/// `addr` is a byte address. For a slice of a cache, it is the address within the slice, from
+/// [`AddressMap::within_slice`](warpshard_protocol::AddressMap::within_slice). The Fermi hash is defined for 32 and 64 sets of 128 bytes;
+/// other sizes use their low bits.
 #[inline]
 pub fn set_index(addr: u64, line_bits: u32, sets: u32, function: SetIndex) -> u32 {
     let bits = sets.trailing_zeros();
@@ -16,7 +17,7 @@ pub fn set_index(addr: u64, line_bits: u32, sets: u32, function: SetIndex) -> u3
         SetIndex::Linear => low,
         SetIndex::Ipoly => ipoly(line >> bits, low, bits),
         SetIndex::Fermi => {
-            // Bits 7 to 11 meet bits 13, 14, 15, 17 and 19; with 64 sets, bit 12 is put in front (Nugteren et al., HPCA 2014).
+            // Bits 7 to 11 are XORed with bits 13, 14, 15, 17 and 19; with 64 sets, bit 12 is prepended (Nugteren et al., HPCA 2014).
             let upper = (addr >> 13 & 0b111) | (addr >> 17 & 1) << 3 | (addr >> 19 & 1) << 4;
             (line & 0x1f ^ upper | (addr >> 12 & 1) << 5) & (u64::from(sets) - 1)
         }
@@ -24,13 +25,13 @@ pub fn set_index(addr: u64, line_bits: u32, sets: u32, function: SetIndex) -> u3
     set as u32
 }
 
-/// What a line or sector number is looked up by: its low bits tell the bucket.
+/// Returns the hash of a line or sector number; its low bits select the bucket.
 ///
-/// Neighbouring numbers have neighbouring buckets, which share cache lines of the host; what the bits above are multiplied to is mixed
-/// in, so that strides of powers of two spread.
+/// Neighbouring numbers have neighbouring buckets, which share cache lines of the host. The higher bits are multiplied and mixed in, so
+/// that strides of powers of two are spread.
 #[inline]
 pub(super) fn hash(number: u64) -> u32 {
-    // Of some hundred odd numbers of 31 bits and shifts, those that spread strides best.
+    // The constants spread strides best among some hundred odd numbers of 31 bits and shifts.
     const MIX: u64 = 0x49cf_b889;
     (number ^ (number >> 7).wrapping_mul(MIX) >> 26) as u32
 }
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fermi_hash_mixes_the_bits_that_were_measured() {
+    fn the_fermi_hash_mixes_the_measured_bits() {
         assert_eq!(set_index(1 << 13, LINE_BITS, 32, SetIndex::Fermi), 1);
         assert_eq!(set_index(1 << 15, LINE_BITS, 32, SetIndex::Fermi), 4);
         assert_eq!(set_index(1 << 16, LINE_BITS, 32, SetIndex::Fermi), 0);

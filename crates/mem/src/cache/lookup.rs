@@ -1,37 +1,37 @@
-//! What the tags answer: whether a line is there, which one, and which one left.
+//! Results of tag look-ups: the state of the sector, the line, and an evicted line.
 
 use warpshard_base::{Addr, SECTORS_PER_LINE, SectorMask};
 
-/// What a probe found.
+/// The result of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// The sector is there.
+    /// The sector is present.
     Hit,
-    /// The sector is on its way.
+    /// The sector is being fetched.
     HitReserved,
-    /// The line is there, the sector is not (or not all of it, for a read of a partly written sector).
+    /// The line is present without the sector, or with only some of its bytes for a read of a partly written sector.
     SectorMiss,
-    /// The line is not there; another can make room.
+    /// The line is absent, and there is an empty way or a victim for it.
     Miss,
-    /// The line is not there, and all lines of the set are waiting for data or may not be evicted.
+    /// The line is absent, and all lines of the set wait for data or are not evictable.
     NoLine,
 }
 
-/// What a probe found, and which line it concerns: the one that holds the address, or the one that can make room.
+/// The result of a probe, with the line that holds the address or the victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// What was found.
+    /// The result.
     pub lookup: Lookup,
-    /// The line, without meaning after [`Lookup::NoLine`].
+    /// The line; undefined after [`Lookup::NoLine`].
     pub line: u16,
 }
 
-/// A modified line that had to make room.
+/// An evicted line with modified sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
-    /// The line's address.
+    /// The address of the line.
     pub addr: Addr,
-    /// Its modified sectors.
+    /// The modified sectors of the line.
     pub sectors: SectorMask,
     /// The bytes written in each sector, bit i for byte i; zero for sectors that were not modified.
     pub bytes: [u32; SECTORS_PER_LINE as usize],

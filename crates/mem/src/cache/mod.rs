@@ -1,12 +1,11 @@
 //! Cache building blocks: tags with sector states, MSHRs, and the access path that combines them under the configured policies.
 //!
-//! Finding a line: `directory`, `packed`, `hashed`, `index`. Which line makes room: `replacement`. The state of a line: `sectors`,
-//! `tag_lines`, `tags`. What an access does: `data`, `data_write`, and `write`, the table of the write policies. What is under way: `mshr`,
-//! `down`. What is fetched in advance: `prefetch`.
+//! `directory`, `packed`, `hashed` and `index` find a line. `replacement` selects the victim. `sectors`, `tag_lines` and `tags` hold the
+//! state of lines. `data` and `data_write` perform accesses; `write` is the table of write policies. `mshr` and `down` hold outstanding
+//! misses and requests to the next level. `prefetch` fetches sectors ahead of reads.
 //!
-//! The semantics are those of GPGPU-Sim's `gpu-cache.cc` (tag array, MSHR table, data cache), on fixed arrays: nothing is
-//! allocated after construction, and all orders follow from the sequence of calls.
-//! Time is an argument of each call; nothing here counts cycles.
+//! The semantics follow GPGPU-Sim's `gpu-cache.cc` (tag array, MSHR table, data cache). All arrays have a fixed size: nothing is allocated
+//! after construction, and every order follows from the sequence of calls. Time is an argument of each call; the cache counts no cycles.
 
 mod access;
 mod data;
@@ -28,22 +27,22 @@ mod tags;
 mod tests;
 mod write;
 
-pub use access::{Access, Answer, FailReason, Outcome, Owner, Status, Waiter};
+pub use access::{Access, FailReason, Outcome, Owner, ReplySource, Status, Waiter};
 pub use data::DataCache;
 pub use down::{Down, DownKind, segment};
 pub use index::set_index;
 pub use lookup::{Evicted, Lookup, Probe};
 pub use mshr::Mshr;
-pub use prefetch::{LoadAt, PrefetchCounters, Prefetched, Prefetcher, Wanted};
+pub use prefetch::{LoadAt, PrefetchCounters, PrefetchRequest, PrefetchStatus, Prefetcher};
 pub use tags::TagArray;
 
-/// What an access does to the bytes it names.
+/// The operation of an access on its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
-    /// Reads them.
+    /// A read.
     Read,
-    /// Writes them.
+    /// A write.
     Write,
-    /// Reads, then writes them here: counts as a read that leaves the sector modified.
+    /// A read and a write in this cache. It counts as a read, after which the sector is modified.
     Atomic,
 }

@@ -1,8 +1,8 @@
-//! Miss status holding registers: outstanding fetches, and the requests that wait for each.
+//! Miss status holding registers: outstanding fetches, and the requests that wait for each of them.
 //!
-//! A machine has thousands of entries, which are read long after they were written, so the cost of a fetch is the number of host
-//! cache lines that it touches. Therefore the first request of an entry is stored in the entry itself, the entry freed last is
-//! reused first, and neighbouring keys have neighbouring buckets.
+//! A machine has thousands of entries, which are read long after they were written, so the host cost of a fetch is the number of host cache
+//! lines that it accesses. Therefore the first request of an entry is stored in the entry itself, the entry that was freed last is reused
+//! first, and neighbouring keys have neighbouring buckets.
 
 use warpshard_base::{Ring, Slots, prefetch};
 use warpshard_state::StateError;
@@ -15,15 +15,15 @@ const NONE: u16 = u16::MAX;
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Entry {
     key: u64,
-    /// The oldest request that waits.
+    /// The token of the oldest waiting request.
     token: u32,
-    /// The newest of the further requests, as index into the nodes, a circular list in order of arrival; meaningless with one
-    /// request.
+    /// The newest of the further requests, as an index into the nodes, which form a circular list in order of arrival; undefined if there
+    /// is only one request.
     last: u16,
     waiting: u16,
-    /// The cache line that was reserved for the data.
+    /// The cache line that is reserved for the data.
     line: u16,
-    /// The bucket, and the next entry of it.
+    /// The hash bucket, and the next entry in it.
     bucket: u16,
     chain: u16,
     atomic: bool,
@@ -32,8 +32,8 @@ struct Entry {
 
 const _: () = assert!(size_of::<Entry>() == 24);
 
-/// Buckets that an entry can name.
-const MOST_BUCKETS: usize = 1 << u16::BITS;
+/// The largest number of buckets that an entry can store.
+const MAX_BUCKETS: usize = 1 << u16::BITS;
 
 /// A further request of an entry.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
@@ -48,15 +48,15 @@ struct Node {
 pub struct Mshr {
     entries: Slots<Entry>,
     capacity: u32,
-    /// The first free entry; the others follow by `chain`, the one freed last first.
+    /// The first free entry. The others follow in `chain`, with the entry that was freed last first.
     free: u16,
     used: u32,
     /// The first entry of each hash bucket.
     buckets: Slots<u16>,
-    /// Requests that wait, first ones included, and how many may.
+    /// The number of waiting requests, including the first of each entry, and its limit.
     waiting: u16,
     max_waiting: u16,
-    /// Grows to the most further requests at once: a machine may allow thousands, of which it uses dozens.
+    /// Further requests. The vector grows on demand, because a machine may allow thousands of requests and use dozens.
     nodes: Vec<Node>,
     free_node: u16,
     max_merge: u16,
@@ -64,10 +64,10 @@ pub struct Mshr {
 }
 
 impl Mshr {
-    /// A table of `entries` fetches with up to `max_merge` requests each.
+    /// Returns a table of `entries` fetches with up to `max_merge` requests each.
     ///
     /// # Panics
-    /// When a table of that size cannot be numbered with 16 bits.
+    /// If the table is too large for numbers of 16 bits.
     pub fn new(entries: u32, max_merge: u32) -> Self {
         assert!(entries >= 1 && entries < u32::from(NONE), "an MSHR table of {entries} entries");
         let most = |merge: u32| (u64::from(entries) * u64::from(merge)).min(u64::from(NONE) - 1) as u16;
@@ -79,7 +79,7 @@ impl Mshr {
             capacity: entries,
             free: 0,
             used: 0,
-            buckets: Slots::new((2 * entries.next_power_of_two() as usize).min(MOST_BUCKETS), NONE),
+            buckets: Slots::new((2 * entries.next_power_of_two() as usize).min(MAX_BUCKETS), NONE),
             waiting: 0,
             max_waiting: most(max_merge),
             nodes: Vec::with_capacity(32),
@@ -89,31 +89,31 @@ impl Mshr {
         }
     }
 
-    /// Refuses a saved table whose look-ups would not end.
+    /// Rejects a saved table whose look-ups would not terminate.
     fn check(&self) -> Result<(), StateError> {
         let some = |at: u16| (at != NONE).then_some(usize::from(at));
         let starts = self.buckets.as_slice().iter().copied().chain([self.free]).filter_map(some);
-        warpshard_state::lists_end(self.capacity as usize, starts, |at| some(self.entries.get(at as u32).chain))
+        warpshard_state::check_lists_end(self.capacity as usize, starts, |at| some(self.entries.get(at as u32).chain))
     }
 
-    /// Bytes of its arrays, without what grows with the requests that wait.
+    /// Returns the bytes of the arrays, without the array that grows with the waiting requests.
     pub fn hot_bytes(&self) -> usize {
         self.capacity as usize * size_of::<Entry>() + size_of_val(self.buckets.as_slice()) + self.ready.hot_bytes()
     }
 
-    /// Outstanding fetches, those whose data came but whose requests are not all answered included.
+    /// Returns the number of outstanding fetches, including fetches whose data arrived and which still have requests without a reply.
     #[inline]
     pub fn used(&self) -> u32 {
         self.used
     }
 
-    /// The outstanding fetch of `key`.
+    /// Returns the outstanding fetch of `key`.
     #[inline]
     pub fn find(&self, key: u64) -> Option<u16> {
         self.find_in(hash(key), key)
     }
 
-    /// The same, given the hash of `key`.
+    /// Returns the outstanding fetch of `key`, given the hash of `key`.
     #[inline]
     pub(super) fn find_in(&self, bucket: u32, key: u64) -> Option<u16> {
         let mut at = *self.buckets.get(bucket);
@@ -127,22 +127,22 @@ impl Mshr {
         None
     }
 
-    /// Whether an outstanding fetch takes one more request.
+    /// Returns true if an outstanding fetch accepts one more request.
     ///
-    /// An entry whose data came takes no more: its answers are under way, and nothing would fill again.
+    /// An entry whose data arrived accepts no more requests, because it is not filled again.
     #[inline]
     pub fn can_merge(&self, at: u16) -> bool {
         let entry = self.entries.get(u32::from(at));
         entry.waiting < self.max_merge && !entry.ready && self.has_node()
     }
 
-    /// Whether a miss on a key for which nothing is outstanding would find no entry.
+    /// Returns true if a miss on a new key would find no free entry.
     #[inline]
     pub fn is_full(&self) -> bool {
         (self.used == self.capacity) | !self.has_node()
     }
 
-    /// Takes a miss on a key with this hash for which nothing is outstanding, unless [full](Mshr::is_full); returns its entry.
+    /// Adds a miss on a new key with this hash and returns its entry; the table must not be [full](Mshr::is_full).
     #[inline]
     pub fn insert(&mut self, bucket: u32, key: u64, line: u16, token: u32, atomic: bool) -> u16 {
         debug_assert!(self.find(key).is_none(), "a second fetch of {key:#x}");
@@ -156,38 +156,38 @@ impl Mshr {
         at
     }
 
-    /// Whether one more request can wait.
+    /// Returns true if there is space for one more waiting request.
     #[inline]
     fn has_node(&self) -> bool {
         self.waiting < self.max_waiting
     }
 
-    /// Takes a miss for an outstanding fetch which [takes it](Mshr::can_merge); the data will go to `line`.
+    /// Adds a miss to an outstanding fetch that [accepts it](Mshr::can_merge); the data will be written to `line`.
     pub fn merge(&mut self, at: u16, line: u16, token: u32, atomic: bool) {
         self.entries.get_mut(u32::from(at)).line = line;
         self.wait(at, token, atomic);
     }
 
-    /// The key of an entry.
+    /// Returns the key of an entry.
     #[inline]
     pub fn key(&self, at: u16) -> u64 {
         self.entries.get(u32::from(at)).key
     }
 
-    /// Prefetches an entry whose data is coming.
+    /// Prefetches an entry whose data is about to arrive.
     #[inline]
     pub fn prefetch(&self, at: u16) {
         prefetch(&self.entries.get(u32::from(at)).line);
     }
 
-    /// Prefetches where an entry of `key` is looked up.
+    /// Prefetches the bucket of `key`.
     #[inline]
     pub fn prefetch_bucket(&self, key: u64) {
         prefetch(self.buckets.get(hash(key)));
     }
 
-    /// The data of an entry will arrive soon: prefetches what its release needs. Returns the line reserved for it, and
-    /// the token of the oldest request.
+    /// Prefetches the data for the release of an entry whose data arrives soon. Returns the line reserved for it, and the token of the
+    /// oldest request.
     #[inline]
     pub fn expect(&self, at: u16) -> (u16, u32) {
         let Entry { bucket, line, token, .. } = *self.entries.get(u32::from(at));
@@ -195,14 +195,14 @@ impl Mshr {
         (line, token)
     }
 
-    /// The line that waits for the data of an entry, and whether an atomic is among the requests.
+    /// Returns the line that is reserved for the data of an entry, and true if an atomic is among the requests.
     #[inline]
     pub fn reserved(&self, at: u16) -> (u16, bool) {
         let entry = self.entries.get(u32::from(at));
         (entry.line, entry.atomic)
     }
 
-    /// The data of an entry came: its requests become ready, after those of earlier entries.
+    /// Marks the requests of an entry whose data arrived as ready, after the requests of earlier entries.
     #[inline]
     pub fn mark_ready(&mut self, at: u16) {
         let entry = self.entries.get_mut(u32::from(at));
@@ -211,14 +211,15 @@ impl Mshr {
         self.ready.push(at);
     }
 
-    /// Whether a request can be answered.
+    /// Returns true if a request is ready for its reply.
     #[inline]
     pub fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// Takes the next request that can be answered: entries in the order their data came, requests in the order they missed.
-    // Called from two places, for every answer; mostly one request waits for an entry.
+    /// Removes and returns the next request that is ready for its reply: entries in the order of their data, requests in the order of their
+    /// misses.
+    // This function is called from two places, for every reply; usually one request waits for an entry.
     #[inline(always)]
     pub fn next_ready(&mut self) -> Option<u32> {
         let at = *self.ready.front()?;
@@ -235,7 +236,7 @@ impl Mshr {
         Some(token)
     }
 
-    /// The oldest further request of an entry replaces its first request.
+    /// Replaces the first request of an entry by its oldest further request.
     fn move_up(&mut self, at: u16) {
         let entry = self.entries.get_mut(u32::from(at));
         let last = usize::from(entry.last);
@@ -278,8 +279,8 @@ impl Mshr {
         }
         let (mut before, mut left) = (*first, self.used);
         while self.entries.get(u32::from(before)).chain != at {
-            // As in a state that contradicts itself.
-            assert!(left > 0, "the entries of a bucket form a circle");
+            // This assertion fails only for an inconsistent state.
+            assert!(left > 0, "the entries of a bucket form a cycle");
             (before, left) = (self.entries.get(u32::from(before)).chain, left - 1);
         }
         self.entries.get_mut(u32::from(before)).chain = after;
@@ -292,26 +293,26 @@ mod tests {
 
     use super::*;
 
-    /// What a table says to a miss.
+    /// The treatment of a miss by the table.
     #[derive(Debug, PartialEq, Eq)]
-    enum Room {
+    enum MissOutcome {
         Merge(u16),
         New,
         NoEntry,
         MergeFull,
     }
 
-    fn room(mshr: &Mshr, key: u64) -> Room {
+    fn room(mshr: &Mshr, key: u64) -> MissOutcome {
         match mshr.find(key) {
-            Some(at) if mshr.can_merge(at) => Room::Merge(at),
-            Some(_) => Room::MergeFull,
-            None if mshr.is_full() => Room::NoEntry,
-            None => Room::New,
+            Some(at) if mshr.can_merge(at) => MissOutcome::Merge(at),
+            Some(_) => MissOutcome::MergeFull,
+            None if mshr.is_full() => MissOutcome::NoEntry,
+            None => MissOutcome::New,
         }
     }
 
     fn insert(mshr: &mut Mshr, key: u64, token: u32) {
-        assert_eq!(room(mshr, key), Room::New, "there is room for {key}");
+        assert_eq!(room(mshr, key), MissOutcome::New, "{key} finds no free entry");
         mshr.insert(hash(key), key, 0, token, false);
     }
 
@@ -319,16 +320,16 @@ mod tests {
     fn limits_hold_for_entries_and_for_merges() {
         let mut mshr = Mshr::new(2, 2);
         insert(&mut mshr, 7, 70);
-        let Room::Merge(at) = room(&mshr, 7) else { panic!("the second request merges") };
+        let MissOutcome::Merge(at) = room(&mshr, 7) else { panic!("the second request merges") };
         mshr.merge(at, 0, 71, true);
-        assert_eq!(room(&mshr, 7), Room::MergeFull);
+        assert_eq!(room(&mshr, 7), MissOutcome::MergeFull);
         insert(&mut mshr, 8, 80);
-        assert_eq!(room(&mshr, 9), Room::NoEntry);
+        assert_eq!(room(&mshr, 9), MissOutcome::NoEntry);
         assert_eq!(mshr.reserved(at), (0, true));
     }
 
     #[test]
-    fn requests_are_answered_in_the_order_of_data_then_of_misses() {
+    fn replies_follow_the_order_of_data_and_then_of_misses() {
         let mut mshr = Mshr::new(4, 4);
         insert(&mut mshr, 1, 10);
         insert(&mut mshr, 2, 20);
@@ -336,11 +337,11 @@ mod tests {
         mshr.merge(one, 0, 11, false);
         mshr.mark_ready(mshr.find(2).unwrap());
         mshr.mark_ready(one);
-        assert_eq!(room(&mshr, 1), Room::MergeFull, "an entry that is being answered takes nobody");
+        assert_eq!(room(&mshr, 1), MissOutcome::MergeFull, "an entry with ready replies accepts no request");
         let answered: Vec<_> = std::iter::from_fn(|| mshr.next_ready()).collect();
         assert_eq!(answered, [20, 10, 11]);
         assert_eq!(mshr.used(), 0);
-        assert_eq!(room(&mshr, 1), Room::New);
+        assert_eq!(room(&mshr, 1), MissOutcome::New);
     }
 
     proptest! {
@@ -354,18 +355,18 @@ mod tests {
                 let known = model.iter().position(|(k, ..)| *k == key);
                 match action {
                     0 => match (room(&mshr, key), known) {
-                        (Room::New, None) => {
+                        (MissOutcome::New, None) => {
                             prop_assert!(model.len() < 4);
                             mshr.insert(hash(key), key, 0, token, false);
                             model.push((key, vec![token], false));
                         }
-                        (Room::NoEntry, None) => prop_assert_eq!(model.len(), 4),
-                        (Room::Merge(at), Some(i)) => {
+                        (MissOutcome::NoEntry, None) => prop_assert_eq!(model.len(), 4),
+                        (MissOutcome::Merge(at), Some(i)) => {
                             prop_assert!(model[i].1.len() < 3 && !model[i].2);
                             mshr.merge(at, 0, token, false);
                             model[i].1.push(token);
                         }
-                        (Room::MergeFull, Some(i)) => prop_assert!(model[i].1.len() == 3 || model[i].2),
+                        (MissOutcome::MergeFull, Some(i)) => prop_assert!(model[i].1.len() == 3 || model[i].2),
                         (room, known) => prop_assert!(false, "{room:?} although known is {known:?}"),
                     },
                     1 => if let Some(i) = known.filter(|i| !model[*i].2) {

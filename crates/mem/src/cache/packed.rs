@@ -1,53 +1,54 @@
-//! Lines stored set by set: for caches of few ways, where the data of a look-up is contiguous.
+//! A packed directory, which stores lines set by set: for caches of few ways, where the data of a look-up is contiguous.
 //!
-//! The head of a set has one byte of each line's hash, and what the order of replacement keeps of the set. So
-//! a look-up reads one host cache line for the head and one for each line whose byte matches, mostly one or none.
+//! The head of a set has one byte of each line's hash, and the replacement state of the set. So a look-up reads one host cache line for the
+//! head and one for each line whose byte matches, usually one or none.
 
 use warpshard_base::{Slots, positions, prefetch};
 
-use super::directory::{Directory, Spot};
+use super::directory::{Directory, LineSlot};
 use super::sectors::Sectors;
 
-/// Ways that a head has room for.
+/// The largest number of ways of a head.
 pub(super) const MAX_WAYS: u32 = 24;
-/// Ways in a word of a head.
-const IN_WORD: usize = 8;
-const WORDS: usize = MAX_WAYS as usize / IN_WORD;
+/// Ways per word of a head.
+const WAYS_PER_WORD: usize = 8;
+const WORDS: usize = MAX_WAYS as usize / WAYS_PER_WORD;
 
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Line {
-    /// Line number (address / bytes of a line) while any sector is not invalid.
+    /// The line number (address / bytes of a line), if a sector is not invalid.
     tag: u64,
     sectors: Sectors,
-    /// No order keeps anything of a line here.
+    /// The replacement state of the line, which is empty for all orders of this directory.
     order: (),
 }
 
-/// What a look-up begins with.
+/// The head of a set, which a look-up reads first.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 #[repr(align(64))]
 struct Head<S> {
-    /// A byte for each way, zero for one without a line.
+    /// A byte of the hash of each way's line; zero for an empty way.
     prints: [u64; WORDS],
-    /// What the order of replacement keeps.
+    /// The replacement state of the set.
     order: S,
-    /// Ways without a line.
+    /// Empty ways, as bits.
     empty: u32,
 }
 
 impl<S> Head<S> {
     #[inline]
     fn set_print(&mut self, way: u32, print: u8) {
-        let (word, shift) = (way as usize / IN_WORD, way as usize % IN_WORD * 8);
+        let (word, shift) = (way as usize / WAYS_PER_WORD, way as usize % WAYS_PER_WORD * 8);
         self.prints[word] = self.prints[word] & !(0xff << shift) | u64::from(print) << shift;
     }
 }
 
-/// Lines by set.
+/// A directory that stores lines by set.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Packed<S> {
     ways: u32,
-    /// 2^32 divided by the ways, rounded up: lines have less than 16 bits, so that the product gives the set without division.
+    /// 2^32 divided by the number of ways, rounded up. Line numbers have less than 16 bits, so the product gives the set without a
+    /// division.
     per_way: u64,
     heads: Slots<Head<S>>,
     lines: Slots<Line>,
@@ -76,7 +77,7 @@ impl<S: Copy> Directory for Packed<S> {
         self.lines.fill(Line::default());
     }
 
-    // Every access of an LLC slice calls it.
+    // Every access of an LLC slice calls this function.
     #[inline(always)]
     fn find(&self, tag: u64, set: u32) -> Option<u16> {
         let (head, first) = (self.heads.get(set), set * self.ways);
@@ -92,9 +93,9 @@ impl<S: Copy> Directory for Packed<S> {
     }
 
     #[inline]
-    fn spot(&self, line: u16) -> Spot {
+    fn slot_of(&self, line: u16) -> LineSlot {
         let set = ((u64::from(line) * self.per_way) >> 32) as u32;
-        Spot { line, set, way: u32::from(line) - set * self.ways }
+        LineSlot { line, set, way: u32::from(line) - set * self.ways }
     }
 
     #[inline]
@@ -124,7 +125,7 @@ impl<S: Copy> Directory for Packed<S> {
     }
 
     #[inline]
-    fn put(&mut self, at: Spot, tag: u64, sectors: Sectors) -> bool {
+    fn put(&mut self, at: LineSlot, tag: u64, sectors: Sectors) -> bool {
         let head = self.heads.get_mut(at.set);
         let replaced = head.empty >> at.way & 1 == 0;
         head.empty &= !(1 << at.way);
@@ -134,29 +135,29 @@ impl<S: Copy> Directory for Packed<S> {
         replaced
     }
 
-    fn remove(&mut self, at: Spot) {
+    fn remove(&mut self, at: LineSlot) {
         let head = self.heads.get_mut(at.set);
         head.set_print(at.way, 0);
         head.empty |= 1 << at.way;
     }
 
     #[inline]
-    fn of_set(&self, set: u32) -> &S {
+    fn set_state(&self, set: u32) -> &S {
         &self.heads.get(set).order
     }
 
     #[inline]
-    fn of_set_mut(&mut self, set: u32) -> &mut S {
+    fn set_state_mut(&mut self, set: u32) -> &mut S {
         &mut self.heads.get_mut(set).order
     }
 
     #[inline]
-    fn of_line(&self, line: u16) -> &() {
+    fn line_state(&self, line: u16) -> &() {
         &self.lines.get(u32::from(line)).order
     }
 
     #[inline]
-    fn of_line_mut(&mut self, line: u16) -> &mut () {
+    fn line_state_mut(&mut self, line: u16) -> &mut () {
         &mut self.lines.get_mut(u32::from(line)).order
     }
 
@@ -180,7 +181,7 @@ impl<S: Copy> Directory for Packed<S> {
     fn prefetch_removal(&self, _line: u16) {}
 }
 
-/// The byte by which a line is looked for; never zero.
+/// Returns the byte that a look-up compares; never zero.
 #[inline]
 fn print(tag: u64) -> u8 {
     ((tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).max(1)

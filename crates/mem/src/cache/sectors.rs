@@ -1,76 +1,76 @@
-//! The states of a line's sectors, and how accesses, writes and data change them.
+//! The states of a line's sectors, and the changes by accesses, writes and data.
 
 use super::Lookup;
 
-/// The states of a line's sectors in one word, so that a change of several is one write.
+/// The states of a line's sectors in one word, so that a change of several states is one write.
 ///
-/// Of each kind of state it has a field of four bits, one per sector. A sector is in at most one of reserved, valid and modified; in
-/// none of them it is invalid.
+/// Each state has a field of four bits, one per sector. A sector is in at most one of the states reserved, valid and modified; without any
+/// of them it is invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Sectors(u32);
 
 /// Bits of a field.
-const FIELD: u32 = 0xf;
-/// Waits for data.
+const FIELD_MASK: u32 = 0xf;
+/// The lowest bit of the field of sectors that wait for data.
 const RESERVED: u32 = 0;
 const VALID: u32 = 4;
 const MODIFIED: u32 = 8;
-/// Modified, but not all of it is known: a read must fetch.
+/// Modified sectors of which only some bytes are present: a read must fetch them.
 const UNREADABLE: u32 = 12;
-/// Becomes modified when its data comes.
+/// Sectors that become modified when their data arrives.
 const MODIFIED_ON_FILL: u32 = 16;
-/// Becomes readable when its data comes.
+/// Sectors that become readable when their data arrives.
 const READABLE_ON_FILL: u32 = 20;
-/// Modified, and the bytes written are in the byte masks; otherwise all of it is dirty.
+/// Modified sectors whose written bytes are in the byte masks; other modified sectors are dirty as a whole.
 const PARTIAL: u32 = 24;
 
-/// What a line has of which something was written, or will be when data comes.
-const WRITTEN: u32 = FIELD << MODIFIED | FIELD << UNREADABLE | FIELD << MODIFIED_ON_FILL | FIELD << READABLE_ON_FILL;
+/// The fields of a line that was written, or that is written when its data arrives.
+const WRITTEN: u32 = FIELD_MASK << MODIFIED | FIELD_MASK << UNREADABLE | FIELD_MASK << MODIFIED_ON_FILL | FIELD_MASK << READABLE_ON_FILL;
 
 impl Sectors {
-    /// Sectors that wait for data, the others invalid.
+    /// Returns a state in which the sectors of `mask` wait for data and the others are invalid.
     #[inline]
     pub(super) fn waiting(mask: u8) -> Self {
         Self(u32::from(mask) << RESERVED)
     }
 
-    /// Whether a sector is not invalid.
+    /// Returns true if a sector is not invalid.
     #[inline]
     pub(super) fn any(self) -> bool {
-        self.0 & (FIELD << RESERVED | FIELD << VALID | FIELD << MODIFIED) != 0
+        self.0 & (FIELD_MASK << RESERVED | FIELD_MASK << VALID | FIELD_MASK << MODIFIED) != 0
     }
 
-    /// Whether a sector waits for data.
+    /// Returns true if a sector waits for data.
     #[inline]
     pub(super) fn is_reserved(self) -> bool {
-        self.0 & FIELD << RESERVED != 0
+        self.0 & FIELD_MASK << RESERVED != 0
     }
 
-    /// Whether a sector is modified.
+    /// Returns true if a sector is modified.
     #[inline]
     pub(super) fn is_modified(self) -> bool {
-        self.0 & FIELD << MODIFIED != 0
+        self.0 & FIELD_MASK << MODIFIED != 0
     }
 
-    /// Whether something of a sector is written, or will be when its data comes; modified ones are.
+    /// Returns true if a sector is modified or partly written, or will be when its data arrives.
     #[inline]
     pub(super) fn is_written(self) -> bool {
         self.0 & WRITTEN != 0
     }
 
-    /// The modified sectors.
+    /// Returns the modified sectors.
     pub(super) fn modified(self) -> u8 {
-        (self.0 >> MODIFIED & FIELD) as u8
+        (self.0 >> MODIFIED & FIELD_MASK) as u8
     }
 
-    /// Those among them of which the byte masks tell what was written.
+    /// Returns the modified sectors whose written bytes are in the byte masks.
     pub(super) fn partial(self) -> u8 {
-        (self.0 >> PARTIAL & FIELD) as u8
+        (self.0 >> PARTIAL & FIELD_MASK) as u8
     }
 
-    /// What is there of the sectors of `mask`.
+    /// Returns the look-up result for the sectors of `mask`.
     #[inline(always)]
-    pub(super) fn look_at(self, mask: u8, write: bool) -> Lookup {
+    pub(super) fn lookup(self, mask: u8, write: bool) -> Lookup {
         let has = |field: u32| self.0 & u32::from(mask) << field != 0;
         if has(RESERVED) {
             Lookup::HitReserved
@@ -91,18 +91,18 @@ impl Sectors {
         self.0 &= !(mask << field);
     }
 
-    /// The sectors of `mask` in a field.
+    /// Returns the sectors of `mask` in a field.
     #[inline]
     fn of(self, mask: u32, field: u32) -> u32 {
         self.0 >> field & mask
     }
 
-    /// Sectors wait for data from now on.
+    /// Makes sectors wait for data.
     #[inline(always)]
     pub(super) fn reserve(&mut self, mask: u8) {
         let mask = u32::from(mask);
         if self.is_written() {
-            // A partly written sector stays so when the rest of it comes.
+            // A partly written sector remains partly written when the rest of it arrives.
             let modified = self.of(mask, MODIFIED);
             self.remove(mask, MODIFIED_ON_FILL);
             self.remove(mask, READABLE_ON_FILL);
@@ -114,7 +114,7 @@ impl Sectors {
         self.add(mask, RESERVED);
     }
 
-    /// The data of sectors came.
+    /// Records the arrival of data for sectors.
     #[inline(always)]
     pub(super) fn complete(&mut self, mask: u8) {
         let mask = u32::from(mask);
@@ -133,7 +133,7 @@ impl Sectors {
         self.remove(mask, READABLE_ON_FILL);
     }
 
-    /// Sectors are written as a whole.
+    /// Writes whole sectors.
     #[inline]
     pub(super) fn write_whole(&mut self, mask: u8) {
         let mask = u32::from(mask);
@@ -142,7 +142,7 @@ impl Sectors {
         self.remove(mask, UNREADABLE);
     }
 
-    /// `bytes` of one sector are written; `written` is where what was written of it is kept.
+    /// Writes `bytes` of one sector; `written` is the mask of its written bytes.
     pub(super) fn write_part(&mut self, mask: u8, bytes: u32, written: &mut u32) {
         let mask = u32::from(mask);
         let fresh = mask & !self.of(mask, MODIFIED);
@@ -166,8 +166,8 @@ impl Sectors {
         self.add(mask, MODIFIED);
     }
 
-    /// After a write into absent or reserved sectors: their other bytes are unknown, unless the write covered all. With
-    /// `pending`, the outstanding fetch will fill them and leave the sectors modified.
+    /// Marks the sectors after a write that missed or hit reserved sectors: their other bytes are unknown unless the write covered all of
+    /// them. With `pending`, the outstanding fetch fills the sectors and leaves them modified.
     pub(super) fn write_missed(&mut self, mask: u8, pending: bool) {
         let mask = u32::from(mask);
         let unknown = self.of(mask, PARTIAL);
@@ -178,7 +178,7 @@ impl Sectors {
         }
     }
 
-    /// `bytes` are written into a reserved sector when its data comes; `written` as in [`Sectors::write_part`].
+    /// Records that `bytes` are written into a reserved sector when its data arrives; `written` is the mask of its written bytes.
     pub(super) fn modify_on_fill(&mut self, mask: u8, bytes: u32, written: &mut u32) {
         let mask = u32::from(mask);
         let first = self.of(mask, MODIFIED_ON_FILL) == 0;
@@ -187,17 +187,17 @@ impl Sectors {
         if *written == u32::MAX { self.remove(mask, PARTIAL) } else { self.add(mask, PARTIAL) }
     }
 
-    /// Modified sectors become valid ones; those of which only some bytes are known are forgotten.
+    /// Makes modified sectors valid, and invalidates sectors of which only some bytes are present.
     pub(super) fn clean(&mut self) {
         let (modified, partial) = (u32::from(self.modified()), u32::from(self.partial()));
-        self.forget(partial as u8);
+        self.invalidate(partial as u8);
         let whole = modified & !partial;
         self.remove(whole, MODIFIED);
         self.add(whole, VALID);
     }
 
-    /// Forgets sectors, modified or not.
-    pub(super) fn forget(&mut self, mask: u8) {
+    /// Invalidates sectors, whether modified or not.
+    pub(super) fn invalidate(&mut self, mask: u8) {
         for field in [RESERVED, VALID, MODIFIED, UNREADABLE, MODIFIED_ON_FILL, READABLE_ON_FILL, PARTIAL] {
             self.remove(u32::from(mask), field);
         }

@@ -1,23 +1,24 @@
-//! The lines of a tag array and what accesses, writes and data do to them, for one kind of look-up and one order of replacement.
+//! The lines of a tag array and their changes by accesses, writes and data, generic over the directory and the replacement order.
 
 use warpshard_base::{Addr, SECTORS_PER_LINE, SectorMask};
 use warpshard_config::machine::{Allocate, Cache};
 use warpshard_state::StateError;
 
 use super::directory::NONE;
-use super::replacement::{Of, Order};
+use super::replacement::{DirectoryFor, Order};
 use super::sectors::Sectors;
 use super::{Evicted, Lookup, Probe};
 
-const ALL: u8 = SectorMask::ALL.0;
+const ALL_SECTORS: u8 = SectorMask::ALL.0;
 
-/// Tags whose lines are found by `D` and make room in the order `O`. Its functions are those of [`TagArray`](super::TagArray).
+/// Tags with directory `D` and eviction order `O`. The functions are documented at [`TagArray`](super::TagArray).
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct TagLines<D, O> {
     pub(super) directory: D,
     pub(super) order: O,
     line_bits: u8,
-    /// Of the sectors that an access names, those that are meant, and those that are meant anyway: all, of a line cache.
+    /// The mask of the sectors that an access may select: all in a sectored cache, none in a line cache. `always` is the mask of the
+    /// sectors that every access selects: all in a line cache.
     asked: u8,
     always: u8,
     #[state(fixed)]
@@ -28,13 +29,13 @@ pub(super) struct TagLines<D, O> {
     write_ratio: u32,
     max_ways: u32,
     ways: u32,
-    /// Written bytes of partly written sectors; touched for those only.
+    /// Written bytes of partly written sectors; other sectors do not use them.
     bytes: Box<[[u32; SECTORS_PER_LINE as usize]]>,
     pub(super) dirty: u32,
     used: bool,
 }
 
-impl<O: Order, D: Of<O>> TagLines<D, O> {
+impl<O: Order, D: DirectoryFor<O>> TagLines<D, O> {
     pub(super) fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
         Self::around(O::new(spec.replacement, spec.sets, max_ways), spec, max_ways, write_ratio)
     }
@@ -47,7 +48,7 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
             order,
             line_bits: spec.line_bytes.trailing_zeros() as u8,
             asked: if spec.sectored { u8::MAX } else { 0 },
-            always: if spec.sectored { 0 } else { ALL },
+            always: if spec.sectored { 0 } else { ALL_SECTORS },
             allocate: spec.allocate,
             whole: spec.whole_line(),
             sets: spec.sets,
@@ -64,12 +65,12 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
         self.directory.hot_bytes() + self.order.hot_bytes()
     }
 
-    /// As [`Order::lists_end`].
+    /// Checks the lists as [`Order::lists_end`] does.
     pub(super) fn lists_end(&self) -> Result<(), StateError> {
         self.order.lists_end(&self.directory, self.sets)
     }
 
-    /// Whether lines are divided into sectors.
+    /// Returns true if lines are divided into sectors.
     fn sectored(&self) -> bool {
         self.always == 0
     }
@@ -84,9 +85,9 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
         lines.filter(|line| self.directory.sectors(*line).any()).map(|line| Addr(self.directory.tag(line) << self.line_bits))
     }
 
-    pub(super) fn only_turns_over(&self, now: u64) -> bool {
+    pub(super) fn replaces_only_new_lines(&self, now: u64) -> bool {
         (0..self.sets).all(|set| match self.victim(set) {
-            Some(line) => self.directory.sectors(line).any() && self.order.turns_over(&self.directory, line, now),
+            Some(line) => self.directory.sectors(line).any() && self.order.victim_is_new(&self.directory, line, now),
             None => true,
         })
     }
@@ -111,7 +112,7 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
     #[inline(always)]
     pub(super) fn probe(&self, addr: Addr, set: u32, sectors: SectorMask, write: bool) -> Probe {
         if let Some(line) = self.directory.find(self.number(addr), set) {
-            return Probe { lookup: self.look_at(line, sectors, write), line };
+            return Probe { lookup: self.lookup(line, sectors, write), line };
         }
         match self.victim(set) {
             Some(line) => Probe { lookup: Lookup::Miss, line },
@@ -119,31 +120,31 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
         }
     }
 
-    /// An empty way, else the line that makes room of those that wait for no data and may be evicted.
+    /// Returns an empty way or else the victim among the evictable lines that do not wait for data.
     #[inline]
     fn victim(&self, set: u32) -> Option<u16> {
         if let Some(line) = self.directory.empty(set) {
             return Some(line);
         }
         let any = self.dirty * 100 >= self.write_ratio * self.line_count();
-        let may_go = |line| {
+        let evictable = |line| {
             let sectors = self.directory.sectors(line);
             !sectors.is_reserved() && (any || !sectors.is_modified())
         };
-        let line = self.order.victim(&self.directory, set, may_go)?;
-        // The line will be taken out, if the miss finds room everywhere else.
+        let line = self.order.victim(&self.directory, set, evictable)?;
+        // The line will be removed if the miss gets all other resources.
         self.directory.prefetch_removal(line);
         Some(line)
     }
 
     #[inline]
     pub(super) fn has(&self, addr: Addr, set: u32, sectors: SectorMask) -> bool {
-        self.directory.find(self.number(addr), set).is_some_and(|line| self.look_at(line, sectors, false) == Lookup::Hit)
+        self.directory.find(self.number(addr), set).is_some_and(|line| self.lookup(line, sectors, false) == Lookup::Hit)
     }
 
     #[inline(always)]
-    fn renew(&mut self, line: u16, found: Lookup, now: u64) {
-        self.order.renew(&mut self.directory, line, found, now);
+    fn touch(&mut self, line: u16, found: Lookup, now: u64) {
+        self.order.touch(&mut self.directory, line, found, now);
     }
 
     #[inline]
@@ -151,10 +152,10 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
         self.order.prefetch_oldest(&self.directory, set);
     }
 
-    /// What is there of the sectors that a line may hold.
+    /// Returns the look-up result for sectors of a line.
     #[inline(always)]
-    fn look_at(&self, line: u16, sectors: SectorMask, write: bool) -> Lookup {
-        self.directory.sectors(line).look_at(self.mask(sectors), write)
+    fn lookup(&self, line: u16, sectors: SectorMask, write: bool) -> Lookup {
+        self.directory.sectors(line).lookup(self.mask(sectors), write)
     }
 
     #[inline(always)]
@@ -162,7 +163,7 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
         self.used = true;
         match probe.lookup {
             Lookup::Hit | Lookup::HitReserved => {
-                self.renew(probe.line, probe.lookup, now);
+                self.touch(probe.line, probe.lookup, now);
                 None
             }
             Lookup::SectorMiss if self.allocate == Allocate::OnMiss => {
@@ -203,7 +204,7 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
             if left == 0 {
                 return;
             }
-            lookup = self.look_at(line, one(left), false);
+            lookup = self.lookup(line, one(left), false);
         }
     }
 
@@ -234,7 +235,7 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
     pub(super) fn evict_sector(&mut self, line: u16, sectors: SectorMask) {
         let mask = self.mask(sectors);
         let holds_more = self.change_written(line, |state| {
-            state.forget(mask);
+            state.invalidate(mask);
             state.any()
         });
         if !holds_more {
@@ -243,11 +244,11 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
     }
 
     pub(super) fn clean_oldest(&mut self, set: u32) -> Option<Evicted> {
-        let may_go = |line| {
+        let evictable = |line| {
             let sectors = self.directory.sectors(line);
             sectors.is_modified() && !sectors.is_reserved()
         };
-        let line = self.order.victim(&self.directory, set, may_go)?;
+        let line = self.order.victim(&self.directory, set, evictable)?;
         let written = self.written(line);
         let holds_more = self.change_written(line, |state| {
             state.clean();
@@ -259,27 +260,27 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
         Some(written)
     }
 
-    /// Takes an empty line out.
+    /// Removes a line without valid sectors.
     fn remove(&mut self, line: u16) {
-        let at = self.directory.spot(line);
+        let at = self.directory.slot_of(line);
         self.directory.remove(at);
         self.order.remove(&mut self.directory, at);
     }
 
     #[inline(always)]
     fn mask(&self, sectors: SectorMask) -> u8 {
-        debug_assert!(!self.sectored() || sectors.count() == 1, "a sectored cache is asked for one sector at a time");
+        debug_assert!(!self.sectored() || sectors.count() == 1, "an access to a sectored cache is for one sector");
         sectors.0 & self.asked | self.always
     }
 
-    /// The number of the line that holds `addr`.
+    /// Returns the number of the line that holds `addr`.
     #[inline]
     pub(super) fn number(&self, addr: Addr) -> u64 {
         addr.0 >> self.line_bits
     }
 
-    /// Changes the sectors of a line, and counts whether it is modified before and after.
-    // Apart, since most lines are never written.
+    /// Changes the sectors of a line, and updates the count of modified lines.
+    // The function is separate because most lines are never written.
     #[cold]
     #[inline(never)]
     fn change_written<T>(&mut self, line: u16, change: impl FnOnce(&mut Sectors) -> T) -> T {
@@ -297,13 +298,13 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
             self.dirty -= 1;
             evicted = Some(self.written(at));
         }
-        let spot = self.directory.spot(at);
-        let replaced = self.directory.put(spot, self.number(addr), Sectors::waiting(self.mask(sectors)));
-        self.order.place(&mut self.directory, spot, replaced, now);
+        let slot = self.directory.slot_of(at);
+        let replaced = self.directory.put(slot, self.number(addr), Sectors::waiting(self.mask(sectors)));
+        self.order.insert(&mut self.directory, slot, replaced, now);
         evicted
     }
 
-    // Most misses of a sectored cache come here.
+    // Most misses of a sectored cache take this path.
     #[inline(always)]
     fn reserve_sector(&mut self, at: u16, sectors: SectorMask, now: u64) {
         let mask = self.mask(sectors);
@@ -313,7 +314,7 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
         } else {
             state.reserve(mask);
         }
-        self.renew(at, Lookup::SectorMiss, now);
+        self.touch(at, Lookup::SectorMiss, now);
     }
 
     #[inline(always)]
@@ -327,7 +328,7 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
         }
     }
 
-    /// What is modified of a line.
+    /// Returns the modified sectors and bytes of a line.
     #[cold]
     fn written(&self, at: u16) -> Evicted {
         let state = self.directory.sectors(at);
@@ -342,7 +343,7 @@ impl<O: Order, D: Of<O>> TagLines<D, O> {
     }
 }
 
-/// Where the written bytes of a sector are kept.
+/// Returns the mask of the written bytes of a sector.
 #[inline]
 fn bytes_of(bytes: &mut [[u32; SECTORS_PER_LINE as usize]], line: u16, mask: u8) -> &mut u32 {
     &mut bytes[usize::from(line)][mask.trailing_zeros() as usize]

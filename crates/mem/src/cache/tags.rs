@@ -1,7 +1,7 @@
-//! The tag array: lines, the state of their sectors, the order in which they make room, and the masks of written bytes.
+//! The tag array: lines, the state of their sectors, the eviction order, and the masks of written bytes.
 //!
-//! [`TagArray::probe`] changes nothing; [`TagArray::access`] applies its result. The implementation of the look-up depends on the
-//! number of ways and on the replacement policy, and is not visible from outside.
+//! [`TagArray::probe`] changes nothing; [`TagArray::access`] applies its result. The kind of directory depends on the number of ways and on
+//! the replacement policy, and is not visible from outside.
 
 use warpshard_base::{Addr, LINE_BYTES, SectorMask};
 use warpshard_config::machine::{Cache, Replacement};
@@ -12,7 +12,7 @@ use super::directory::{Directory, NONE};
 use super::hashed::Hashed;
 use super::lookup::{Evicted, Probe};
 use super::packed::{self, Packed};
-use super::replacement::{Any, Bytes, Order};
+use super::replacement::{AnyOrder, LruBytes, Order};
 use super::tag_lines::TagLines;
 
 /// The tags of a cache.
@@ -22,13 +22,13 @@ pub struct TagArray(Kind);
 
 #[derive(Clone, Debug, warpshard_state::State)]
 enum Kind {
-    /// LRU of few ways.
-    Few(TagLines<Packed<<Bytes as Order>::Set>, Bytes>),
-    /// LRU of more, and every other replacement.
-    Many(TagLines<Hashed<<Any as Order>::Set, <Any as Order>::Line>, Any>),
+    /// LRU with few ways.
+    Few(TagLines<Packed<<LruBytes as Order>::Set>, LruBytes>),
+    /// LRU with more ways, and every other replacement policy.
+    Many(TagLines<Hashed<<AnyOrder as Order>::Set, <AnyOrder as Order>::Line>, AnyOrder>),
 }
 
-/// Calls the same function of either.
+/// Calls the same function of either variant.
 macro_rules! each {
     ($self:expr, $tags:ident => $call:expr) => {
         match $self {
@@ -39,29 +39,31 @@ macro_rules! each {
 }
 
 impl TagArray {
-    /// Empty tags for `spec`, with room for `max_ways` ways of which `spec.ways` are in use.
+    /// Returns empty tags for `spec`, with space for `max_ways` ways of which `spec.ways` are in use.
     ///
-    /// While fewer than `write_ratio` percent of the lines are modified, modified lines are not evicted
-    /// (`-gpgpu_l1_cache_write_ratio`; 0 for no such rule).
+    /// While fewer than `write_ratio` percent of the lines are modified, modified lines are not evicted (`-gpgpu_l1_cache_write_ratio`; 0
+    /// disables the rule).
     ///
     /// # Panics
-    /// When sets or bytes of a line are no power of two, lines of more than 128 bytes have sectors, or lines cannot be numbered with 16 bits.
+    /// If the number of sets or the bytes of a line are not a power of two, lines of more than 128 bytes have sectors, or lines cannot be
+    /// numbered with 16 bits.
     pub fn new(spec: &Cache, max_ways: u32, write_ratio: u32) -> Self {
         Self::of(spec, max_ways, write_ratio, None)
     }
 
-    /// The same, with a policy of replacement that sees requests; each is told to it by [`TagArray::note`].
+    /// Returns empty tags as [`TagArray::new`] does, with a replacement policy that examines requests; [`TagArray::note`] passes them to
+    /// it.
     ///
     /// # Panics
-    /// As [`TagArray::new`].
-    pub(super) fn of(spec: &Cache, max_ways: u32, write_ratio: u32, seeing: Option<BoxedReplacement>) -> Self {
+    /// In the same cases as [`TagArray::new`].
+    pub(super) fn of(spec: &Cache, max_ways: u32, write_ratio: u32, request_policy: Option<BoxedReplacement>) -> Self {
         assert!(spec.sets.is_power_of_two() && spec.line_bytes.is_power_of_two(), "a cache of {} sets of {} B", spec.sets, spec.line_bytes);
         assert!(spec.line_bytes == LINE_BYTES as u16 || !spec.sectored, "{} B in sectors", spec.line_bytes);
         assert!(spec.ways >= 1 && spec.ways <= max_ways, "{} of at most {max_ways} ways", spec.ways);
         let count = spec.sets * max_ways;
         assert!(count < u32::from(NONE), "a cache of {count} lines");
-        if let Some(policy) = seeing {
-            return Self(Kind::Many(TagLines::around(Any::seeing(policy, max_ways), spec, max_ways, write_ratio)));
+        if let Some(policy) = request_policy {
+            return Self(Kind::Many(TagLines::around(AnyOrder::with_request_policy(policy, max_ways), spec, max_ways, write_ratio)));
         }
         Self(match (spec.replacement, max_ways) {
             (Replacement::Lru, ..=packed::MAX_WAYS) => Kind::Few(TagLines::new(spec, max_ways, write_ratio)),
@@ -69,12 +71,12 @@ impl TagArray {
         })
     }
 
-    /// Refuses saved tags in which a search for a victim would not end.
+    /// Rejects saved tags in which a search for a victim would not terminate.
     fn check(&self) -> Result<(), StateError> {
         each!(self, tags => tags.lists_end())
     }
 
-    /// Tells the request that comes next to a policy of replacement that sees requests.
+    /// Passes the next request to a replacement policy that examines requests.
     #[cold]
     pub(super) fn note(&mut self, access: &seam::Access) {
         if let Kind::Many(tags) = &mut self.0 {
@@ -82,88 +84,87 @@ impl TagArray {
         }
     }
 
-    /// Lines in use.
+    /// Returns the number of lines in use.
     pub fn line_count(&self) -> u32 {
         each!(self, tags => tags.line_count())
     }
 
-    /// Sets.
+    /// Returns the number of sets.
     pub fn sets(&self) -> u32 {
         each!(self, tags => tags.sets)
     }
 
-    /// The addresses of the lines that hold a sector or wait for one, in no particular order.
+    /// Returns the addresses of the lines with a sector that is present or being fetched, in no particular order.
     pub fn lines(&self) -> Vec<Addr> {
         each!(self, tags => tags.lines().collect())
     }
 
-    /// Whether lines make room in the order of their last access.
+    /// Returns true if lines are evicted in the order of their last access.
     pub fn is_lru(&self) -> bool {
         each!(self, tags => tags.order.is_lru())
     }
 
-    /// Whether every set is full of lines that were used in cycle `now` or cannot be evicted: from then on a read miss of that
-    /// cycle replaces the line that the miss before it placed. Never with another replacement than LRU.
-    pub fn only_turns_over(&self, now: u64) -> bool {
-        each!(self, tags => tags.only_turns_over(now))
+    /// Returns true if every set is full of lines that were used in cycle `now` or are not evictable: then each further read miss of that
+    /// cycle replaces the line that the previous miss inserted. Always false for replacement policies other than LRU.
+    pub fn replaces_only_new_lines(&self, now: u64) -> bool {
+        each!(self, tags => tags.replaces_only_new_lines(now))
     }
 
-    /// Lines that hold a modified sector.
+    /// Returns the number of lines with a modified sector.
     pub fn dirty(&self) -> u32 {
         each!(self, tags => tags.dirty)
     }
 
-    /// Bytes of the arrays that every access may touch.
+    /// Returns the bytes of the arrays that every access may read.
     pub fn hot_bytes(&self) -> usize {
         each!(self, tags => tags.hot_bytes())
     }
 
-    /// Empties the cache and uses `ways` ways from now on. What was modified is lost, as in the reference.
+    /// Empties the cache and sets the number of ways in use to `ways`. Modified data is lost, as in GPGPU-Sim.
     ///
     /// # Panics
-    /// When `ways` is zero or more than there is room for.
+    /// If `ways` is zero or exceeds the allocated ways.
     pub fn set_ways(&mut self, ways: u32) {
         each!(self, tags => tags.set_ways(ways));
     }
 
-    /// Empties the cache. What was modified is lost, as in the reference; costs nothing when nothing was accessed since.
+    /// Empties the cache. Modified data is lost, as in GPGPU-Sim. The call costs nothing if there was no access since the last one.
     pub fn invalidate(&mut self) {
         each!(self, tags => tags.invalidate());
     }
 
-    /// Looks `addr`, which belongs to `set`, up without changing anything. `sectors` is one sector of a sectored cache, and does not
-    /// matter for a line cache.
-    // Every access of a cache calls it.
+    /// Looks up `addr` in its `set` without changing anything. `sectors` is one sector of a sectored cache; a line cache ignores it.
+    // Every access of a cache calls this function.
     #[inline(always)]
     pub fn probe(&self, addr: Addr, set: u32, sectors: SectorMask, write: bool) -> Probe {
         each!(self, tags => tags.probe(addr, set, sectors, write))
     }
 
-    /// Whether a read of a sector (of a line cache: of a line) would hit.
+    /// Returns true if a read of a sector (of a line cache: of a line) would hit.
     #[inline]
     pub fn has(&self, addr: Addr, set: u32, sectors: SectorMask) -> bool {
         each!(self, tags => tags.has(addr, set, sectors))
     }
 
-    /// Prefetches what look-ups begin with, whatever their address.
+    /// Prefetches the data that every look-up reads first.
     #[inline]
     pub fn prefetch_sets(&self) {
         each!(self, tags => tags.directory.prefetch_sets());
     }
 
-    /// Prefetches where a look-up of `addr` begins.
+    /// Prefetches the data that a look-up of `addr` reads first.
     #[inline]
     pub fn prefetch_start(&self, addr: Addr, set: u32) {
         each!(self, tags => tags.directory.prefetch_start(tags.number(addr), set));
     }
 
-    /// Prefetches the line that a look-up of `addr` comes to first.
+    /// Prefetches the first line that a look-up of `addr` examines.
     #[inline]
     pub fn prefetch_first(&self, addr: Addr) {
         each!(self, tags => tags.directory.prefetch_first(tags.number(addr)));
     }
 
-    /// Prefetches the line of a set that would have to make room.
+    /// Prefetches the line of a set that would be evicted.
     #[inline]
     pub fn prefetch_oldest(&self, set: u32) {
         each!(self, tags => tags.prefetch_oldest(set));
@@ -175,57 +176,57 @@ impl TagArray {
         each!(self, tags => tags.directory.prefetch(line));
     }
 
-    /// Carries out a probe of the same address: renews the line, or reserves the sector where misses allocate.
+    /// Applies a probe of the same address: updates the line's last use, or reserves the sector if misses allocate.
     ///
-    /// Returns the line that had to make room, when it was modified.
-    // Every access of a cache calls it.
+    /// Returns the evicted line if it was modified.
+    // Every access of a cache calls this function.
     #[inline(always)]
     pub fn access(&mut self, probe: Probe, addr: Addr, sectors: SectorMask, now: u64) -> Option<Evicted> {
         each!(self, tags => tags.access(probe, addr, sectors, now))
     }
 
-    /// The data of a sector came for `line`, where misses allocate. Data whose line was evicted or emptied meanwhile is dropped.
+    /// Fills a sector of `line`, if misses allocate. The data is dropped if the line was evicted or emptied in the meantime.
     #[inline(always)]
     pub fn fill(&mut self, line: u16, addr: Addr, sectors: SectorMask) {
         each!(self, tags => tags.fill(line, addr, sectors));
     }
 
-    /// The data of sectors of one line came, where fills allocate; a line makes room without being written back, as in the
-    /// reference. The sectors come one after the other, in ascending order.
+    /// Fills sectors of one line, if fills allocate. The victim is not written back, as in GPGPU-Sim. The sectors are filled one after the
+    /// other, in ascending order.
     pub fn fill_allocating(&mut self, addr: Addr, set: u32, sectors: SectorMask, now: u64) {
         each!(self, tags => tags.fill_allocating(addr, set, sectors, now));
     }
 
-    /// Whether `line` holds sectors of `addr`.
+    /// Returns true if `line` holds sectors of `addr`.
     #[inline]
     pub fn holds(&self, line: u16, addr: Addr) -> bool {
         each!(self, tags => tags.holds(line, addr))
     }
 
-    /// Marks bytes of a sector of `line` as written: `bytes` of the one sector meant, all ones for whole sectors.
-    /// A line cache keeps no byte masks: its modified lines are dirty as a whole.
+    /// Marks bytes of a sector of `line` as written: `bytes` for a single sector, all ones for whole sectors. A line cache has no byte
+    /// masks: its modified lines are dirty as a whole.
     pub fn write(&mut self, line: u16, sectors: SectorMask, bytes: u32) {
         each!(self, tags => tags.write(line, sectors, bytes));
     }
 
-    /// Says after a write into an absent or reserved sector that its other bytes are unknown, unless the write covered all.
-    /// With `pending`, the fetch under way will bring them, and leaves the sector modified.
+    /// Marks a sector after a write that missed or hit a reserved sector: its other bytes are unknown unless the write covered all of them.
+    /// With `pending`, the outstanding fetch brings them and leaves the sector modified.
     pub fn write_missed(&mut self, line: u16, sectors: SectorMask, pending: bool) {
         each!(self, tags => tags.write_missed(line, sectors, pending));
     }
 
-    /// Says of a reserved sector that `bytes` are written into it when its data comes.
+    /// Records that `bytes` are written into a reserved sector when its data arrives.
     pub fn modify_on_fill(&mut self, line: u16, sectors: SectorMask, bytes: u32) {
         each!(self, tags => tags.modify_on_fill(line, sectors, bytes));
     }
 
-    /// Makes the modified line of a set that would make room first a clean one, and returns what was modified. Sectors of which only some bytes
-    /// are known are forgotten.
+    /// Cleans the modified line of a set that would be evicted first, and returns its modified sectors. Sectors of which only some bytes
+    /// are present are invalidated.
     pub fn clean_oldest(&mut self, set: u32) -> Option<Evicted> {
         each!(self, tags => tags.clean_oldest(set))
     }
 
-    /// Forgets a sector of `line`, modified or not.
+    /// Invalidates a sector of `line`, whether modified or not.
     pub fn evict_sector(&mut self, line: u16, sectors: SectorMask) {
         each!(self, tags => tags.evict_sector(line, sectors));
     }

@@ -1,50 +1,50 @@
-//! What a write does: a table of the write policies.
+//! The effect of a write: a table of the write policies.
 //!
-//! A policy is a row of [`on_hit`] or [`on_miss`]; the path of a write (`data_write`) does what the row says and knows no policy.
+//! A policy is a row of [`on_hit`] or [`on_miss`]; the write path (`data_write`) follows the row and does not depend on the policy.
 
 use warpshard_config::machine::{Cache, WriteMiss, WritePolicy};
 
-/// What a write that hits does.
+/// The effect of a write that hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct OnHit {
-    /// It goes to the next level at once, which answers it; else the cache answers.
+    /// True if the write is sent to the next level immediately, which replies to it; else the cache replies.
     pub(super) sent: bool,
-    /// The line keeps what is written; else it forgets the sector.
+    /// True if the line keeps the data; else the sector is invalidated.
     pub(super) kept: bool,
 }
 
-/// What a write that misses does.
+/// The effect of a write that misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct OnMiss {
-    /// It fails while no line of its set can make room, whether it takes one or not.
+    /// True if the write fails while its set has no evictable line, whether it allocates a line or not.
     pub(super) needs_line: bool,
     pub(super) action: Action,
 }
 
-/// What becomes of the data of a write that misses.
+/// The treatment of the data of a write that misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) enum Action {
-    /// It goes to the next level, which answers it.
+    /// The write is sent to the next level, which replies to it.
     Send,
-    /// It goes to the next level, which answers it; besides, what it missed is fetched and stays clean.
+    /// The write is sent to the next level, which replies to it. In addition, the missed sectors are fetched and stay clean.
     SendAndFetch,
-    /// A line takes it, where it covers a sector; else it waits for the rest of the sector.
+    /// The write goes into a line if it covers a sector; else it waits for the rest of the sector.
     FetchRest,
-    /// A line takes it with a mask of its bytes.
+    /// The write goes into a line with a mask of its bytes.
     Mask,
 }
 
-/// The rules of a cache, read off the table once.
+/// The write rules of a cache, read from the table once.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Rules {
-    /// For global and for local memory.
+    /// The rules of hits in global and in local memory.
     pub(super) hit: [OnHit; 2],
     pub(super) miss: OnMiss,
-    /// Whether what a line takes on a miss goes to the next level, too.
+    /// True if a write that misses and goes into a line is also sent to the next level.
     pub(super) through: bool,
 }
 
-/// What a write that hits does, in global and in local memory.
+/// Returns the effects of a write that hits, in global and in local memory.
 const fn on_hit(policy: WritePolicy) -> [OnHit; 2] {
     const STAY: OnHit = OnHit { sent: false, kept: true };
     const PASS: OnHit = OnHit { sent: true, kept: true };
@@ -56,7 +56,7 @@ const fn on_hit(policy: WritePolicy) -> [OnHit; 2] {
     }
 }
 
-/// The rows of misses.
+/// Returns the effect of a write that misses.
 const fn on_miss(policy: WriteMiss) -> OnMiss {
     match policy {
         WriteMiss::NoAllocate => OnMiss { needs_line: false, action: Action::Send },
@@ -68,27 +68,27 @@ const fn on_miss(policy: WriteMiss) -> OnMiss {
 }
 
 impl Rules {
-    /// Those of a cache.
+    /// Returns the write rules of a cache.
     pub(super) const fn of(spec: &Cache) -> Self {
         Self { hit: on_hit(spec.write), miss: on_miss(spec.write_miss), through: matches!(spec.write, WritePolicy::Through) }
     }
 
-    /// Requests that a miss may send at once, a line written back among them.
+    /// Returns the largest number of requests that a miss may send in one cycle, including a write-back.
     pub(super) const fn most_sent(self) -> u32 {
         if matches!(self.miss.action, Action::SendAndFetch) { 3 } else { 2 }
     }
 
-    /// Whether a write that misses takes a line.
+    /// Returns true if a write that misses needs a line.
     pub(super) const fn allocates(self) -> bool {
         !matches!(self.miss, OnMiss { needs_line: false, .. })
     }
 
-    /// Whether a line takes a part of a sector without the rest, which is fetched when it is read.
+    /// Returns true if a line may hold a part of a sector without the rest, which is fetched by the next read.
     pub(super) const fn fetches_later(self) -> bool {
         matches!(self.miss.action, Action::Mask)
     }
 
-    /// Whether modified lines are written back when they make room; else what they hold went on before.
+    /// Returns true if modified lines are written back at eviction; else their data was written through before.
     #[inline]
     pub(super) const fn writes_back(self) -> bool {
         !self.through
@@ -100,11 +100,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_and_not_sent_is_written_back() {
+    fn data_that_is_kept_and_not_sent_is_written_back() {
         for policy in [WritePolicy::Back, WritePolicy::Through, WritePolicy::LocalBackGlobalThrough] {
             let through = policy == WritePolicy::Through;
             let stays = on_hit(policy).iter().any(|rule| rule.kept && !rule.sent);
-            assert_eq!(stays, !through, "{policy:?}: what stays in the cache leaves it when its line makes room");
+            assert_eq!(stays, !through, "{policy:?}: data that stays in the cache is written back at the eviction of its line");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Banks: their rows, and the cycles from which commands are allowed.
+//! The banks: their rows, and the cycles from which commands are allowed.
 //!
-//! A command is allowed from the latest of three times: that of its bank, of the bank's group, and of the channel.
-//! They are stored separately, since a bank's own time does not change while the bank waits for a command.
+//! A command is allowed from the latest of three times: the time of its bank, of the bank's group, and of the channel. They are stored
+//! separately, because the bank's time does not change while the bank waits for a command.
 
 use std::ops::{Index, IndexMut};
 
@@ -10,7 +10,7 @@ use warpshard_config::machine::Dram;
 
 use super::timing::Timing;
 
-/// A command.
+/// A DRAM command to a bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 pub(super) enum Command {
@@ -27,7 +27,7 @@ pub(super) enum Command {
 impl Command {
     pub(super) const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Precharge, Self::Activate];
 
-    /// The commands that the group's constraints hold back together with this one.
+    /// Returns the commands that the same constraints of the bank group delay.
     #[inline]
     pub(super) fn kind(self) -> [Self; 2] {
         match self {
@@ -37,12 +37,12 @@ impl Command {
     }
 }
 
-/// From when on each command is allowed.
+/// The cycle from which each command is allowed.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Allowed([Cycle; 4]);
 
 impl Allowed {
-    /// `command` is allowed from `at` on, if not later.
+    /// Delays `command` to cycle `at`, unless it is already delayed longer.
     #[inline]
     fn delay(&mut self, command: Command, at: Cycle) {
         self[command] = self[command].max(at);
@@ -68,7 +68,7 @@ impl IndexMut<Command> for Allowed {
 /// A bank.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Bank {
-    /// The row that is open, or was last; row 0 before the first, as in the reference.
+    /// The open row or the last open row; initially row 0, as in GPGPU-Sim.
     row: u32,
     from: Allowed,
 }
@@ -76,7 +76,7 @@ struct Bank {
 /// A bank group.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Group {
-    /// Its banks.
+    /// The banks of the group.
     banks: u64,
     from: Allowed,
 }
@@ -87,12 +87,12 @@ pub(super) struct Banks {
     timing: Timing,
     banks: Slots<Bank>,
     groups: Slots<Group>,
-    /// Shift or mask that makes a bank number a group number.
+    /// The shift or mask that converts a bank number to a group number.
     group_shift: u32,
     group_mask: u32,
     /// Banks with an open row.
     open: u64,
-    /// What the channel allows.
+    /// The constraints of the channel.
     from: Allowed,
 }
 
@@ -129,13 +129,13 @@ impl Banks {
         (bank as u32 >> self.group_shift) & self.group_mask
     }
 
-    /// The banks of a bank's group.
+    /// Returns the banks of a bank's group.
     #[inline]
     pub(super) fn group_of(&self, bank: usize) -> u64 {
         self.groups.get(self.group(bank)).banks
     }
 
-    /// The next command for a request to read or write `row` of `bank`, and from when on the bank itself allows it.
+    /// Returns the next command for a request to read or write `row` of `bank`, and the cycle from which the bank's constraints allow it.
     #[inline]
     pub(super) fn next(&self, bank: usize, row: u32, write: bool) -> (Command, Cycle) {
         let own = self.banks.get(bank as u32);
@@ -148,13 +148,13 @@ impl Banks {
         (command, own.from[command])
     }
 
-    /// From when on the channel allows a command.
+    /// Returns the cycle from which the channel's constraints allow a command.
     #[inline]
     pub(super) fn common_from(&self, command: Command) -> Cycle {
         self.from[command]
     }
 
-    /// From when on the group of `bank` allows a command.
+    /// Returns the cycle from which the constraints of the group of `bank` allow a command.
     #[inline]
     pub(super) fn group_from(&self, bank: usize, command: Command) -> Cycle {
         self.groups.get(self.group(bank)).from[command]
@@ -167,7 +167,7 @@ impl Banks {
         let group = self.group(bank);
         let group = &mut self.groups.get_mut(group).from;
         let bank = &mut self.banks.get_mut(bank as u32).from;
-        // The latest column command is what holds the others of its group up.
+        // The latest column command determines the delay of the group's other column commands.
         group[Command::Read] = after(t.column_to_column[1]);
         group[Command::Write] = after(t.column_to_column[1]);
         self.from.delay(Command::Read, after(t.column_to_column[0]));

@@ -1,26 +1,25 @@
 //! The channel of a machine: an enumeration of the available controllers, selected once and matched per call.
 //!
-//! In: requests, at most one per command clock. Out: finished reads and awaited writes through [`Clocked::returned`],
-//! finished write-backs from [`Clocked::cycle`]. Every variant satisfies the contracts documented here, so a partition does not
-//! depend on which one it drives.
+//! In: requests, at most one per command clock. Out: finished reads and awaited writes through [`Clocked::returned`], finished write-backs
+//! from [`Clocked::cycle`]. Every variant satisfies the contracts documented here, so a partition does not depend on the variant.
 
 use warpshard_base::{Cycle, Frequency, PartitionId, prefetch};
 use warpshard_config::machine::Mem;
-use warpshard_seam::{DramSite, Own};
+use warpshard_seam::{DramSite, UserPolicies};
 use warpshard_stats::activity::Log;
 use warpshard_stats::{CounterInfo, Counters as _, Latencies};
 
 use super::command_channel::CommandChannel;
-use super::control::{BankCounters, Brought, Issued};
+use super::control::{BankCounters, ChannelPolicies, Issued};
 use super::simple_channel::SimpleChannel;
-use super::{DramCounters, Request, Worked};
+use super::{CycleEvents, DramCounters, Request};
 
 /// The DRAM channel of a memory partition.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub enum Channel {
-    /// GPGPU-Sim's: a bank takes a request and keeps it until its last burst.
+    /// GPGPU-Sim's channel: a bank accepts a request and keeps it until its last burst.
     Simple(Box<SimpleChannel>),
-    /// A command-level controller that drives a device of a standard.
+    /// A channel with a command-level controller and a device of a standard.
     CommandLevel(Box<CommandChannel>),
 }
 
@@ -34,29 +33,30 @@ macro_rules! each {
 }
 
 impl Channel {
-    /// The channel that a machine's memory has, its banks idle.
+    /// Returns the channel of a machine's memory, with idle banks.
     ///
     /// # Panics
-    /// For more than 64 banks, a queue of nothing, an address mapping of more banks than there are, or a device that is none.
-    pub fn new(mem: &Mem, clock: Frequency, partition: PartitionId, own: &Own) -> Self {
-        let brought = |banks, queue| Brought::of(mem, &DramSite::new(partition.0, banks, queue), own);
+    /// If there are more than 64 banks, the queue is empty, the address mapping has more banks than the device, or the device does not
+    /// exist.
+    pub fn new(mem: &Mem, clock: Frequency, partition: PartitionId, own: &UserPolicies) -> Self {
+        let policies = |banks, queue| ChannelPolicies::of(mem, &DramSite::new(partition.0, banks, queue), own);
         if mem.dram.control.is_some() {
-            return Self::CommandLevel(Box::new(CommandChannel::new(mem, clock, partition, brought)));
+            return Self::CommandLevel(Box::new(CommandChannel::new(mem, clock, partition, policies)));
         }
         assert!(
             1u64 << mem.map.bank_mask.count_ones() <= u64::from(mem.dram.banks),
-            "{partition}: the address mapping tells more banks apart than the {} there are",
+            "{partition}: the address mapping has more banks than the {} of the channel",
             mem.dram.banks
         );
-        Self::Simple(Box::new(SimpleChannel::with_order(&mem.dram, brought(mem.dram.banks, mem.dram.queue).order)))
+        Self::Simple(Box::new(SimpleChannel::with_order(&mem.dram, policies(mem.dram.banks, mem.dram.queue).order)))
     }
 
-    /// Requests that wait for commands when its queues are full.
+    /// Returns the number of requests that wait for commands when the queues are full.
     pub fn queue(&self) -> u32 {
         each!(self, channel => channel.queue())
     }
 
-    /// GPGPU-Sim's channel, where it is that.
+    /// Returns GPGPU-Sim's channel, or `None` for the other kind.
     pub fn simple(&self) -> Option<&SimpleChannel> {
         match self {
             Self::Simple(channel) => Some(channel),
@@ -64,7 +64,7 @@ impl Channel {
         }
     }
 
-    /// The channel with a command-level controller, where it is that.
+    /// Returns the channel with a command-level controller, or `None` for the other kind.
     pub fn command_level(&self) -> Option<&CommandChannel> {
         match self {
             Self::Simple(_) => None,
@@ -72,22 +72,22 @@ impl Channel {
         }
     }
 
-    /// Counters of each bank, where the controller keeps them.
+    /// Returns the counters of each bank, if the controller has them.
     pub fn bank_counters(&self) -> &[BankCounters] {
         self.command_level().map_or(&[], CommandChannel::bank_counters)
     }
 
-    /// Keeps commands from now on in `log`.
+    /// Starts to record commands in `log`.
     pub fn record(&mut self, log: Log<Issued>) {
         each!(self, channel => channel.record(log));
     }
 
-    /// The commands that were kept; none are kept from now on.
+    /// Stops the recording and returns the recorded commands.
     pub fn take_log(&mut self) -> Log<Issued> {
         each!(self, channel => channel.take_log())
     }
 
-    /// Brings the counters up to cycles before `until`, which were all worked through or had nothing to do.
+    /// Updates the counters up to `until`; all cycles before it were simulated or idle.
     pub(crate) fn settle(&mut self, until: Cycle) {
         match self {
             Self::Simple(_) => {}
@@ -95,7 +95,7 @@ impl Channel {
         }
     }
 
-    /// Shows every counter with its value.
+    /// Passes every counter with its value to `see`.
     pub fn visit_counters(&self, see: &mut dyn FnMut(&'static CounterInfo, u64)) {
         match self {
             Self::Simple(channel) => channel.counters().visit(see),
@@ -103,7 +103,7 @@ impl Channel {
         }
     }
 
-    /// Bursts read and written so far.
+    /// Returns the number of bursts read and written.
     pub fn bursts(&self) -> (u64, u64) {
         match self {
             Self::Simple(channel) => {
@@ -114,12 +114,12 @@ impl Channel {
         }
     }
 
-    /// Latencies of the reads so far, in DRAM cycles from leaving the slice to the last data.
+    /// Returns the latencies of the reads, in DRAM cycles from leaving the slice to the last data.
     pub fn read_latency(&self) -> &Latencies {
         each!(self, channel => channel.read_latency())
     }
 
-    /// Prefetches what the next cycles begin with.
+    /// Prefetches the state that the next cycles read first.
     #[inline]
     pub(crate) fn prefetch(&self) {
         match self {
@@ -128,7 +128,7 @@ impl Channel {
         }
     }
 
-    /// The same, and of what [`Channel::prefetch`] asked for.
+    /// Prefetches the arrays whose addresses [`Channel::prefetch`] prefetched.
     #[inline]
     pub(crate) fn prefetch_arrays(&self) {
         match self {
@@ -137,12 +137,12 @@ impl Channel {
         }
     }
 
-    /// Requests inside.
+    /// Returns the number of requests in the channel.
     pub fn occupancy(&self) -> usize {
         each!(self, channel => channel.occupancy())
     }
 
-    /// The request that takes the data bus after the first `place`, where that is known before it is finished.
+    /// Returns the request that uses the data bus after the first `place` ones, if it is known before the request finishes.
     #[inline]
     pub fn moving(&self, place: usize) -> Option<&Request> {
         match self {
@@ -152,33 +152,32 @@ impl Channel {
     }
 }
 
-/// A channel as it is driven, one command clock after the other.
+/// The interface of a channel that is simulated one command clock after the other.
 pub trait Clocked {
-    /// Whether it takes no request.
+    /// Returns true if the channel accepts no request.
     fn is_full(&self) -> bool;
 
-    /// Takes a request after the work of cycle `now`; it may get its first command in the next one. At most one per cycle,
+    /// Adds a request at the end of cycle `now`; it may get its first command in the next cycle. At most one request per cycle is added,
     /// and none while [`Clocked::is_full`].
     fn push(&mut self, now: Cycle, request: &Request);
 
-    /// The oldest finished read or awaited write.
+    /// Returns the oldest finished read or awaited write.
     fn returned(&self) -> Option<&Request>;
 
-    /// Removes the oldest finished read or awaited write, which was looked at.
+    /// Removes the oldest finished read or awaited write, which the caller has read.
     fn drop_returned(&mut self);
 
-    /// Whether replies that are not accepted block the channel, so that every cycle must be simulated.
+    /// Returns true if replies that are not accepted block the channel, so that every cycle must be simulated.
     fn return_full(&self) -> bool;
 
-    /// Adds cycles in which a request found the channel full; a command-level controller counts by itself which of its queues
-    /// was full.
+    /// Adds cycles in which a request found the channel full. A command-level controller distinguishes which of its queues was full.
     fn count_full(&mut self, cycles: u64);
 
-    /// One command clock.
-    fn cycle(&mut self, now: Cycle) -> Worked;
+    /// Simulates one command clock.
+    fn cycle(&mut self, now: Cycle) -> CycleEvents;
 
-    /// The first cycle at or after `from` in which [`Clocked::cycle`] would do anything, provided that nothing is pushed or
-    /// popped; [`Cycle::NEVER`] when there is none. May be too early, never too late.
+    /// Returns the first cycle at or after `from` in which [`Clocked::cycle`] would have an effect if nothing is pushed or popped;
+    /// [`Cycle::NEVER`] if there is none. The cycle may be too early, never too late.
     fn next_event(&self, from: Cycle) -> Cycle;
 }
 
@@ -212,9 +211,9 @@ impl Clocked for SimpleChannel {
         self.count_full(cycles);
     }
 
-    // Called from one place, for every command clock.
+    // This function is called from one place, for every command clock.
     #[inline(always)]
-    fn cycle(&mut self, now: Cycle) -> Worked {
+    fn cycle(&mut self, now: Cycle) -> CycleEvents {
         self.cycle(now)
     }
 
@@ -247,8 +246,8 @@ impl Clocked for CommandChannel {
 
     fn count_full(&mut self, _cycles: u64) {}
 
-    fn cycle(&mut self, now: Cycle) -> Worked {
-        Worked { written_back: self.cycle(now).map(|request| request.owner()), ..Worked::default() }
+    fn cycle(&mut self, now: Cycle) -> CycleEvents {
+        CycleEvents { written_back: self.cycle(now).map(|request| request.owner()), ..CycleEvents::default() }
     }
 
     fn next_event(&self, from: Cycle) -> Cycle {

@@ -1,11 +1,11 @@
 //! A partition's channel with a command-level controller: requests of a slice become bursts at locations of the device.
 //!
-//! A request is split into the bursts that its sectors touch. Bursts that find their queue full wait at the entry,
-//! in order, and no other request enters before they have left. A request completes with its last burst.
+//! A request is split into the bursts that cover its sectors. Bursts whose queue is full wait at the entry, in order, and no other request
+//! enters before they have left. A request completes with its last burst.
 //!
-//! In and out: see [`Channel`](super::Channel). Invariants: a request has a unique id from its entry to its last burst;
-//! an empty channel has no events, although its banks are refreshed: missed refreshes are simulated, in the cycles in which they
-//! were due, before it works again and before its counters are read.
+//! Input and output: see [`Channel`](super::Channel). Invariants: a request has a unique id from its entry to its last burst. An empty
+//! channel has no events, although its banks are refreshed: missed refreshes are simulated, in the cycles in which they were due, before
+//! the channel works again and before its counters are read.
 
 use std::collections::VecDeque;
 
@@ -16,43 +16,43 @@ use warpshard_protocol::AddressMap;
 use warpshard_stats::Latencies;
 use warpshard_stats::activity::Log;
 
-use super::control::{Access, BankCounters, Brought, ControlCounters, Controller, Drain, Issued, Policy};
-use super::mapping::{Mapping, Place};
+use super::control::{Access, BankCounters, ChannelPolicies, ControlCounters, Controller, Drain, Issued, Policy};
+use super::mapping::{DramLocation, Mapping};
 use super::{Request, RequestKind, order};
 
-/// Bytes of the widest line that an LLC may have.
-const WIDEST_LINE: u64 = 2 * LINE_BYTES;
+/// Bytes of the widest line of an LLC.
+const WIDEST_LINE_BYTES: u64 = 2 * LINE_BYTES;
 
 /// A channel with a command-level controller.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct CommandChannel {
     controller: Controller,
-    /// Takes partition bits out of an address; what remains is cut by the mapping.
+    /// The map that removes the partition bits from an address; the mapping divides the rest.
     #[state(fixed)]
     map: AddressMap,
     #[state(fixed)]
     mapping: Mapping,
     burst_bytes: u64,
     queue: u32,
-    /// Requests inside by their names, and the names that are free.
+    /// Requests in the channel by their ids, and the free ids.
     requests: Box<[Request]>,
     free: Vec<u32>,
-    /// Bursts that the controller has not taken, and since when the first of them finds its queue full.
+    /// Bursts that the controller has not accepted, and the cycle since which the queue of the first one is full.
     entering: VecDeque<Access>,
     full_since: Option<Cycle>,
     returned: VecDeque<Request>,
-    /// Write-backs that are finished and not yet told of, one per cycle.
+    /// Finished write-backs that are not reported yet; one is reported per cycle.
     written: VecDeque<Request>,
     read_latency: Latencies,
 }
 
-/// The controller's policy that a machine asks for.
+/// Returns the controller policy that a machine selects.
 fn policy(scheduler: DramScheduler, control: &DramControl) -> Policy {
     let limit = |cap: u32| (cap > 0).then_some(cap);
     let share = |percent: u32| u64::from(control.write_queue) * u64::from(percent);
     Policy {
         order: scheduler,
-        // A limit on hits is of no use where rows are kept open for the hits beyond it.
+        // A limit on hits has no effect if rows are kept open for the hits beyond it.
         protect_hits: order::keeps_hits(scheduler) && control.row_hit_cap == 0,
         hit_cap: limit(control.row_hit_cap),
         age_cap: limit(control.age_cap),
@@ -67,25 +67,24 @@ fn policy(scheduler: DramScheduler, control: &DramControl) -> Policy {
 }
 
 impl CommandChannel {
-    /// A channel whose rows are closed, at the command clock `clock`.
+    /// Returns a channel whose rows are closed, at the command clock `clock`.
     ///
     /// # Panics
-    /// When the memory has no command-level controller, or its device or mapping is impossible: what the checks of machines
-    /// refuse.
-    pub(super) fn new(mem: &Mem, clock: Frequency, partition: PartitionId, brought: impl FnOnce(u32, u32) -> Brought) -> Self {
+    /// If the memory has no command-level controller, or its device or mapping is impossible; the checks of machines reject these cases.
+    pub(super) fn new(mem: &Mem, clock: Frequency, partition: PartitionId, policies: impl FnOnce(u32, u32) -> ChannelPolicies) -> Self {
         let Some(control) = &mem.dram.control else { panic!("{partition} has no command-level DRAM controller") };
         let device = mem.device(clock).unwrap_or_else(|error| panic!("{partition}: {error}"));
         let Some(standard) = device else { panic!("{partition} has no device") };
         let mapping = Mapping::parse(&control.mapping, &standard.organisation, 1).unwrap_or_else(|error| panic!("{partition}: {error}"));
         let mapping = mapping.permuted(control.bank_hash == BankHash::Permuted);
         let queue = control.read_queue + control.write_queue;
-        // A place in DRAM is given back with its answer, so that this many requests are under way at once.
+        // A request returns its DRAM slot with its reply, so at most this number of requests is in flight.
         let names = queue + mem.dram.return_queue + mem.map.slices_per_partition;
         Self {
             controller: Controller::with_policies(
                 &standard,
                 policy(mem.dram.scheduler, control),
-                brought(standard.organisation.all_banks(), queue),
+                policies(standard.organisation.all_banks(), queue),
             ),
             map: mem.map.of_partition(u32::from(partition.0)),
             mapping,
@@ -101,32 +100,32 @@ impl CommandChannel {
         }
     }
 
-    /// Bursts that the controller's queues hold.
+    /// Returns the number of bursts that the controller's queues hold.
     pub(super) fn queue(&self) -> u32 {
         self.queue
     }
 
-    /// What the controller counted so far.
+    /// Returns the counters of the controller.
     pub fn counters(&self) -> &ControlCounters {
         self.controller.counters()
     }
 
-    /// What the controller counted so far for each bank.
+    /// Returns the counters of the controller per bank.
     pub fn bank_counters(&self) -> &[BankCounters] {
         self.controller.bank_counters()
     }
 
-    /// Latencies of the reads so far, in DRAM cycles from leaving the slice to the last data.
+    /// Returns the latencies of the reads, in DRAM cycles from leaving the slice to the last data.
     pub(super) fn read_latency(&self) -> &Latencies {
         &self.read_latency
     }
 
-    /// Keeps commands from now on.
+    /// Starts to record commands.
     pub(super) fn record(&mut self, log: Log<Issued>) {
         self.controller.record_in(log);
     }
 
-    /// The commands that were kept.
+    /// Stops the recording and returns the recorded commands.
     pub(super) fn take_log(&mut self) -> Log<Issued> {
         self.controller.take_log()
     }
@@ -142,15 +141,15 @@ impl CommandChannel {
 
     pub(super) fn push(&mut self, now: Cycle, request: Request) {
         debug_assert!(self.entering.is_empty(), "a request for {} enters a full channel", request.addr);
-        let Some(token) = self.free.pop() else { panic!("the channel has no name for a request for {}", request.addr) };
+        let Some(token) = self.free.pop() else { panic!("the channel has no free id for a request for {}", request.addr) };
         let line = self.map.within_partition(request.addr.line());
         let sectors = if request.sectors().0 == 0 { 1 << request.addr.sector_index() } else { request.sectors().0 };
         let burst = self.burst_bytes.min(LINE_BYTES);
         let width = (burst / SECTOR_BYTES).max(1);
         let touched = (1u8 << width) - 1;
-        for begin in (0..WIDEST_LINE).step_by(burst as usize) {
+        for begin in (0..WIDEST_LINE_BYTES).step_by(burst as usize) {
             if sectors >> (begin / SECTOR_BYTES) & touched != 0 {
-                let Place { bank, row, column, .. } = self.mapping.locate_beyond(Addr(line + begin));
+                let DramLocation { bank, row, column, .. } = self.mapping.locate_beyond(Addr(line + begin));
                 self.entering.push_back(Access {
                     bank,
                     row,
@@ -166,7 +165,7 @@ impl CommandChannel {
         self.enter(now);
     }
 
-    /// Gives waiting bursts to the controller, as far as it takes them.
+    /// Passes waiting bursts to the controller until it accepts no more.
     #[inline]
     fn enter(&mut self, now: Cycle) {
         while let Some(&access) = self.entering.front() {
@@ -197,7 +196,7 @@ impl CommandChannel {
         while let Some(done) = self.controller.pop_done() {
             let token = done.access.token;
             let request = &mut self.requests[token as usize];
-            debug_assert!(request.bursts > 0, "DRAM finishes {:?}, which nobody asked for", done.access);
+            debug_assert!(request.bursts > 0, "DRAM finishes {:?}, which was not requested", done.access);
             request.bursts -= 1;
             if request.bursts > 0 {
                 continue;
@@ -224,13 +223,13 @@ impl CommandChannel {
         if self.is_idle() { Cycle::NEVER } else { self.controller.next_event().max(from) }
     }
 
-    /// Whether only refreshes are left to do.
+    /// Returns true if only refreshes remain.
     #[inline]
     fn is_idle(&self) -> bool {
         self.free.len() == self.requests.len()
     }
 
-    /// Brings the counters up to cycles before `until`.
+    /// Updates the counters up to `until`.
     pub(super) fn settle(&mut self, until: Cycle) {
         self.catch_up(until);
         if let (Some(since), Some(access)) = (self.full_since, self.entering.front())
@@ -241,12 +240,12 @@ impl CommandChannel {
         }
     }
 
-    /// Refreshes that were due before `until`, while the channel was idle.
+    /// Simulates the refreshes that were due before `until` while the channel was idle.
     #[inline]
     fn catch_up(&mut self, until: Cycle) {
         while self.is_idle() && self.controller.next_event() < until {
             self.controller.tick(self.controller.next_event());
         }
-        debug_assert!(self.controller.next_event() >= until, "the controller worked too late, at {until}");
+        debug_assert!(self.controller.next_event() >= until, "the controller is simulated too late, at {until}");
     }
 }

@@ -1,37 +1,37 @@
-//! The banks that can issue a command now, as masks, so that a cycle examines only these.
+//! The banks that can issue a command in the present cycle, as masks, so that a cycle examines only these banks.
 //!
-//! In: the next command of each bank that serves a request, and the cycle from which the bank itself allows it. Out: the banks that
-//! are due for a column command or for a row command under the constraints of bank and channel; those of bank groups are
-//! looked up when a bank is chosen. Invariant: a bank needs one command or none, and is awake once its own time has come.
+//! Input: the next command of each bank that serves a request, and the cycle from which the bank's constraints allow it. Output: the banks
+//! for which a column command or a row command is due under the constraints of bank and channel; the constraints of bank groups are checked
+//! when a bank is chosen. Invariant: a bank needs at most one command, and is awake once its constraints allow it.
 
 use warpshard_base::{Cycle, prefetch};
 
 use super::bank::{Banks, Command};
 
-/// Cycles ahead of the present that have a place of their own for the banks that wake in them.
-const SPAN: u64 = 64;
+/// The number of cycles ahead of the present with a separate set of waking banks.
+const SPAN_CYCLES: u64 = 64;
 
-/// The first of `banks`, of which there are some, from bank `first` on, wrapping.
+/// Returns the first of `banks`, at least one, from bank `first` on, wrapping.
 #[inline]
 pub(super) fn first_from(banks: u64, first: u32) -> usize {
     ((banks.rotate_right(first).trailing_zeros() + first) % u64::BITS) as usize
 }
 
-/// The banks that serve requests, by what they need next.
+/// The banks that serve requests, by their next command.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Due {
-    /// Banks by the command that they need, in the order of [`Command`], and the command of each of these banks.
+    /// The set of banks that need each command, indexed by [`Command`], and the command of each bank.
     needs: [u64; 4],
     command: [Command; 64],
-    /// Banks whose own constraints allow it.
+    /// Banks whose own constraints allow their command.
     awake: u64,
-    /// From when on the constraints of each bank that is not awake allow it.
+    /// The cycle from which the own constraints of each sleeping bank allow its command.
     from: Box<[Cycle]>,
-    /// Banks by the cycle in which they are looked at, the last of the span for those that sleep longer, and the cycles, both
-    /// modulo the span.
-    wakes: Box<[u64; SPAN as usize]>,
+    /// Banks by the cycle in which they are examined, modulo the span, and the set of these cycles; banks that sleep longer are examined in
+    /// the last cycle of the span.
+    wakes: Box<[u64; SPAN_CYCLES as usize]>,
     filled: u64,
-    /// The first of these cycles.
+    /// The first of the cycles in `wakes`.
     wake: Cycle,
 }
 
@@ -42,19 +42,19 @@ impl Due {
             command: [Command::Read; 64],
             awake: 0,
             from: vec![Cycle(0); banks as usize].into(),
-            wakes: Box::new([0; SPAN as usize]),
+            wakes: Box::new([0; SPAN_CYCLES as usize]),
             filled: 0,
             wake: Cycle::NEVER,
         }
     }
 
-    /// Prefetches the times.
+    /// Prefetches the arrays of times.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(&*self.from);
     }
 
-    /// Says at `now` that `bank`, which needed nothing, needs `command`, which its own constraints allow from `from` on.
+    /// Records at `now` that `bank`, which had no command, needs `command`, which its own constraints allow from cycle `from` on.
     #[inline]
     pub(super) fn need(&mut self, bank: usize, (command, from): (Command, Cycle), now: Cycle) {
         debug_assert!(self.needs.iter().all(|banks| banks >> bank & 1 == 0), "bank {bank} needs two commands");
@@ -68,35 +68,35 @@ impl Due {
         }
     }
 
-    /// Has `bank`, which is not awake at `now`, looked at when its time has come.
+    /// Schedules `bank`, which sleeps at `now`, for the cycle in which its constraints allow the command.
     #[inline]
     fn sleep(&mut self, bank: usize, now: Cycle) {
-        // Cycles before the present are past, so that no two of the span share a place.
-        let at = self.from[bank].min(now.after(SPAN - 1));
-        let place = at.0 % SPAN;
+        // Only cycles from the present on are in use, so no two cycles of the span share an entry.
+        let at = self.from[bank].min(now.after(SPAN_CYCLES - 1));
+        let place = at.0 % SPAN_CYCLES;
         self.wakes[place as usize] |= 1 << bank;
         self.filled |= 1 << place;
         self.wake = self.wake.min(at);
     }
 
-    /// Says that `bank` needs nothing.
+    /// Records that `bank` needs no command.
     #[inline]
-    pub(super) fn forget(&mut self, bank: usize) {
+    pub(super) fn clear(&mut self, bank: usize) {
         let keep = !(1 << bank);
         self.needs[self.command[bank] as usize] &= keep;
         self.awake &= keep;
     }
 
-    /// The present becomes `now`: banks whose time has come are awake.
+    /// Advances the present to `now` and wakes the banks whose time has come.
     #[inline]
     pub(super) fn advance(&mut self, now: Cycle) {
         while self.wake <= now {
-            let place = self.wake.0 % SPAN;
+            let place = self.wake.0 % SPAN_CYCLES;
             let mut banks = std::mem::take(&mut self.wakes[place as usize]);
             self.filled &= !(1 << place);
-            // The rest begins after that position.
+            // The remaining cycles start after this position.
             let behind = self.wake.next();
-            self.wake = match self.filled.rotate_right((behind.0 % SPAN) as u32) {
+            self.wake = match self.filled.rotate_right((behind.0 % SPAN_CYCLES) as u32) {
                 0 => Cycle::NEVER,
                 ahead => behind.after(u64::from(ahead.trailing_zeros())),
             };
@@ -113,27 +113,27 @@ impl Due {
         self.needs[command as usize] & self.awake
     }
 
-    /// Banks to which a read or a write of their open row may be sent at `now`, but for their groups.
+    /// Returns the banks to which a read or write of their open row may be sent at `now`, except for constraints of their groups.
     #[inline]
     pub(super) fn columns(&self, banks: &Banks, now: Cycle) -> u64 {
         let of = |command| if banks.common_from(command) <= now { self.awake(command) } else { 0 };
         of(Command::Read) | of(Command::Write)
     }
 
-    /// Banks to which an activate or a precharge may be sent at `now`, but for their groups.
+    /// Returns the banks to which an activate or precharge may be sent at `now`, except for constraints of their groups.
     #[inline]
     pub(super) fn rows(&self, banks: &Banks, now: Cycle) -> u64 {
         let activates = if banks.common_from(Command::Activate) <= now { self.awake(Command::Activate) } else { 0 };
         activates | self.awake(Command::Precharge)
     }
 
-    /// The bank of `candidates` that comes first, counting from `first` on, whose group allows its command at `now`.
+    /// Returns the first bank of `candidates`, from `first` on, whose group allows its command at `now`.
     #[inline]
     pub(super) fn choose(&self, candidates: u64, first: u32, banks: &Banks, now: Cycle) -> Option<usize> {
         if candidates == 0 { None } else { self.choose_among(candidates, first, banks, now) }
     }
 
-    // Called for a few kinds of command buses, of which a channel has one.
+    // The function is compiled for a few kinds of command buses, of which a channel has one.
     #[inline(always)]
     fn choose_among(&self, mut candidates: u64, first: u32, banks: &Banks, now: Cycle) -> Option<usize> {
         while candidates != 0 {
@@ -141,14 +141,14 @@ impl Due {
             if banks.group_from(bank, self.command(bank)) <= now {
                 return Some(bank);
             }
-            // What holds this bank back holds all of its group back that need the same kind of command.
+            // A constraint that delays this bank delays all banks of its group that need the same kind of command.
             let kind = self.command(bank).kind();
             candidates &= !(banks.group_of(bank) & kind.into_iter().fold(0, |all, command| all | self.needs[command as usize]));
         }
         None
     }
 
-    /// The first cycle at or after `from` in which any bank could be given its command, [`Cycle::NEVER`] when none needs one.
+    /// Returns the first cycle at or after `from` in which any bank could get its command; [`Cycle::NEVER`] if no bank needs one.
     #[inline]
     pub(super) fn next(&self, banks: &Banks, from: Cycle) -> Cycle {
         let mut next = self.wake;
@@ -164,11 +164,11 @@ impl Due {
         next.max(from)
     }
 
-    /// What `bank`, which needs something, needs.
+    /// Returns the command that `bank` needs.
     #[inline]
     pub(super) fn command(&self, bank: usize) -> Command {
         let command = self.command[bank];
-        debug_assert!(self.needs[command as usize] >> bank & 1 != 0, "bank {bank} is to be given a command that it does not need");
+        debug_assert!(self.needs[command as usize] >> bank & 1 != 0, "bank {bank} gets a command that it does not need");
         command
     }
 }

@@ -1,28 +1,28 @@
-//! What a channel is asked for, and what it says of its work.
+//! Requests to a channel, and the results of its cycles.
 
 use warpshard_base::{Addr, KernelIndex, KernelSectors, PortId, SectorMask};
 
-/// What a request wants, and what of its slice hears of it.
+/// The operation of a request, and the number that identifies it in its slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum RequestKind {
-    /// A read, answered with its data.
+    /// A read, which returns data.
     Read {
-        /// The MSHR that the data is for.
+        /// The MSHR that waits for the data.
         entry: u16,
     },
     /// A write that is acknowledged.
     Write {
-        /// The slice's request, by its number there.
+        /// The number of the slice's request.
         number: u32,
     },
     /// A write that is not acknowledged.
     WriteBack {
-        /// The slice's request that the line made room for.
+        /// The number of the slice's request that evicted the line.
         number: u32,
     },
 }
 
-/// What a request does, without the number that [`RequestKind`] has.
+/// The operation of a request, without the number in [`RequestKind`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 pub(crate) enum Op {
@@ -39,36 +39,36 @@ pub struct Request {
     pub addr: Addr,
     /// The number in [`Request::kind`].
     pub(crate) number: u32,
-    /// Row of the bank.
+    /// The row of the bank.
     pub row: u32,
-    /// Low half of the DRAM cycle in which it left its slice, for the latency.
+    /// The low half of the DRAM cycle in which the request left its slice, used for the latency.
     pub since: u32,
-    /// The port of the requester; of a write-back that of the request which its line made room for.
+    /// The port of the requester; for a write-back, of the request that evicted the line.
     pub port: PortId,
     pub(crate) op: Op,
     /// The bank.
     pub bank: u8,
-    /// Which slice of the partition asked.
+    /// The slice of the partition that sent the request.
     pub slice: u8,
-    /// The sectors meant, whose number decides how many bursts are moved; and the kernel of the requester, as above.
+    /// The requested sectors, whose number determines the number of bursts, and the kernel of the requester, as for `port`.
     pub part: KernelSectors,
-    /// Bursts not yet commanded; the channel fills it in.
+    /// Bursts without a command yet; the channel sets the number.
     pub bursts: u8,
 }
 
 const _: () = assert!(size_of::<Request>() == 32);
 
-/// Whose a request is: a slice of the partition, and what of it the request is for.
+/// The origin of a request: a slice of the partition, and the request of the slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The slice.
     pub slice: u8,
-    /// What of it.
+    /// The operation and the number in the slice.
     pub kind: RequestKind,
 }
 
 impl Request {
-    /// The same for what `kind` says.
+    /// Returns a copy of the request with another kind.
     #[inline]
     #[must_use]
     pub fn with_kind(self, kind: RequestKind) -> Self {
@@ -80,7 +80,7 @@ impl Request {
         Self { op, number, ..self }
     }
 
-    /// What is wanted.
+    /// Returns the operation and the number in the slice.
     #[inline]
     pub fn kind(&self) -> RequestKind {
         match self.op {
@@ -90,38 +90,38 @@ impl Request {
         }
     }
 
-    /// Whether it reads.
+    /// Returns true if the request is a read.
     #[inline]
     pub fn is_read(&self) -> bool {
         self.op == Op::Read
     }
 
-    /// The kernel of the requester.
+    /// Returns the kernel of the requester.
     #[inline]
     pub fn kernel(&self) -> KernelIndex {
         self.part.kernel()
     }
 
-    /// The sectors meant.
+    /// Returns the requested sectors.
     #[inline]
     pub fn sectors(&self) -> SectorMask {
         self.part.sectors()
     }
 
-    /// Whose it is.
+    /// Returns the origin of the request.
     #[inline]
     pub fn owner(&self) -> Owner {
         Owner { slice: self.slice, kind: self.kind() }
     }
 }
 
-/// What a channel did in a cycle.
+/// The results of a channel's cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Worked {
+pub struct CycleEvents {
     /// The write-back that finished.
     pub written_back: Option<Owner>,
-    /// The read whose data was given a place on the data bus, where that is known before it is finished.
+    /// The read whose data was scheduled on the data bus, if it is known before the read finishes.
     pub moving: Option<Owner>,
-    /// The read that finished, which is now the youngest of the return queue, where that is known.
+    /// The read that finished and is now the youngest in the return queue, if it is known.
     pub read: Option<Owner>,
 }

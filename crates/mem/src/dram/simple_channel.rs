@@ -2,20 +2,20 @@
 
 use warpshard_base::{Cycle, Ring, SECTOR_BYTES, Slots, prefetch};
 use warpshard_config::machine::Dram;
-use warpshard_seam::{BoxedDramOrder, Waiting};
+use warpshard_seam::{BoxedDramOrder, QueuedRequest};
 use warpshard_stats::activity::Log;
 use warpshard_stats::{Latencies, counters};
 
 use super::bank::{Banks, Command};
 use super::control::Issued;
 use super::due::Due;
-use super::request::{Owner, Request, RequestKind, Worked};
+use super::request::{CycleEvents, Owner, Request, RequestKind};
 use super::scheduler::{Number, Scheduler};
 use super::timing::Timing;
 use crate::dram::standard;
 
 counters! {
-    /// What a DRAM channel counts.
+    /// Counters of a DRAM channel.
     pub struct DramCounters {
         reads: "bursts", "Read commands.";
         writes: "bursts", "Write commands.";
@@ -28,55 +28,55 @@ counters! {
     }
 }
 
-/// Requests whose data may be moved in one span between two calls of [`SimpleChannel::prefetch_arrays`], more or less.
-const EXPECTED: u32 = 8;
+/// The approximate number of requests whose data moves between two calls of [`SimpleChannel::prefetch_arrays`].
+const EXPECTED_TRANSFERS: u32 = 8;
 
-/// A DRAM channel.
+/// A DRAM channel after GPGPU-Sim.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct SimpleChannel {
     timing: Timing,
     dual_bus: bool,
     queue: u32,
-    /// Bursts that so many sectors take.
+    /// The number of bursts for each number of sectors.
     bursts: [u8; 16],
     return_queue: usize,
     banks: Banks,
     scheduler: Scheduler,
-    /// The request that each bank serves, for the banks in `busy`, and what it needs next.
+    /// The request that each bank serves, for the banks in `busy`, and the next command of each bank.
     serving: Slots<Number>,
     due: Due,
     busy: u64,
     all: u64,
-    /// Where command rotation begins.
+    /// The bank at which the rotation of commands begins.
     first: u32,
-    /// Requests whose last data is under way, with their places on the data bus.
+    /// Requests whose last data is in flight, with their times on the data bus.
     moving: Ring<(u64, Number)>,
-    /// The data bus stops while the return queue is full: cycles in which it did, and the last place taken.
+    /// Cycles in which the data bus was stopped by a full return queue, and the last time in use on the bus.
     stopped: u64,
     last_place: u64,
     returned: Ring<Number>,
     counters: DramCounters,
     read_latency: Latencies,
-    /// Every command, where somebody wants them.
+    /// The log of commands, if they are recorded.
     log: Option<Box<Log<Issued>>>,
 }
 
 impl SimpleChannel {
-    /// A channel whose banks are idle.
+    /// Returns a channel whose banks are idle.
     ///
     /// # Panics
-    /// For more than 64 banks or a queue of nothing.
+    /// If there are more than 64 banks or the queue is empty.
     pub fn new(spec: &Dram) -> Self {
         Self::with_order(spec, None)
     }
 
-    /// The same with an order that sees the queue.
+    /// Returns a channel with an order that examines the queue.
     ///
     /// # Panics
-    /// As [`SimpleChannel::new`].
+    /// In the same cases as [`SimpleChannel::new`].
     pub fn with_order(spec: &Dram, order: Option<BoxedDramOrder>) -> Self {
         assert!((1..=64).contains(&spec.banks), "a DRAM channel of {} banks", spec.banks);
-        assert!(spec.queue >= 1 && spec.return_queue >= 1, "a DRAM channel without room for a request");
+        assert!(spec.queue >= 1 && spec.return_queue >= 1, "a DRAM channel without a slot for a request");
         let timing = Timing::new(spec);
         Self {
             timing,
@@ -101,27 +101,27 @@ impl SimpleChannel {
         }
     }
 
-    /// Keeps commands from now on.
+    /// Starts to record commands.
     pub(super) fn record(&mut self, log: Log<Issued>) {
         self.log = Some(Box::new(log));
     }
 
-    /// The commands that were kept.
+    /// Stops the recording and returns the recorded commands.
     pub(super) fn take_log(&mut self) -> Log<Issued> {
         self.log.take().map(|log| *log).unwrap_or_default()
     }
 
-    /// Requests that the scheduler queue holds.
+    /// Returns the number of requests that the scheduler queue holds.
     pub fn queue(&self) -> u32 {
         self.queue
     }
 
-    /// What was counted so far.
+    /// Returns the counters.
     pub fn counters(&self) -> &DramCounters {
         &self.counters
     }
 
-    /// Latencies of the reads so far, in DRAM cycles from leaving the slice to the last data.
+    /// Returns the latencies of the reads, in DRAM cycles from leaving the slice to the last data.
     pub fn read_latency(&self) -> &Latencies {
         &self.read_latency
     }
@@ -131,29 +131,29 @@ impl SimpleChannel {
         self.counters.queue_full += cycles;
     }
 
-    /// Prefetches the arrays that nearly every cycle looks at.
+    /// Prefetches the arrays that nearly every cycle reads.
     #[inline]
     pub(super) fn prefetch_arrays(&self) {
         self.banks.prefetch();
         self.due.prefetch();
         self.scheduler.prefetch();
         prefetch(self.serving.as_slice());
-        self.moving.prefetch_first(EXPECTED);
+        self.moving.prefetch_first(EXPECTED_TRANSFERS);
     }
 
-    /// Whether the scheduler queue takes no request.
+    /// Returns true if the scheduler queue is full.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.scheduler.pending() >= self.queue
     }
 
-    /// Requests inside the channel.
+    /// Returns the number of requests in the channel.
     pub fn occupancy(&self) -> usize {
         let waiting = self.scheduler.pending() + self.busy.count_ones();
         waiting as usize + self.moving.len() + self.returned.len()
     }
 
-    /// Takes a request after the work of a cycle; the scheduler looks at it in the next one.
+    /// Adds a request at the end of a cycle; the scheduler examines it in the next one.
     #[inline]
     pub fn push(&mut self, now: Cycle, request: &Request) {
         debug_assert!(!self.is_full(), "a request for {} enters a full channel", request.addr);
@@ -161,19 +161,19 @@ impl SimpleChannel {
         self.scheduler.add(now, request, bursts);
     }
 
-    /// The oldest finished read or awaited write.
+    /// Returns the oldest finished read or awaited write.
     #[inline]
     pub fn returned(&self) -> Option<&Request> {
         self.returned.front().map(|number| self.scheduler.request(*number))
     }
 
-    /// The request that takes the data bus after the first `place`.
+    /// Returns the request that uses the data bus after the first `place` ones.
     #[inline]
     pub fn moving(&self, place: usize) -> Option<&Request> {
         self.moving.get(place).map(|(_, number)| self.scheduler.request(*number))
     }
 
-    /// Removes the oldest finished read or awaited write, which was looked at.
+    /// Removes the oldest finished read or awaited write, which the caller has read.
     #[inline]
     pub fn drop_returned(&mut self) {
         if let Some(number) = self.returned.pop() {
@@ -181,20 +181,20 @@ impl SimpleChannel {
         }
     }
 
-    /// Whether the return queue takes nothing, so that the data bus stops.
+    /// Returns true if the return queue is full, so that the data bus stops.
     #[inline]
     pub fn return_full(&self) -> bool {
         self.returned.len() >= self.return_queue
     }
 
-    /// One command clock: data, scheduler, commands.
-    // Called from one place, for every command clock.
+    /// Simulates one command clock: data, scheduler, commands.
+    // This function is called from one place, for every command clock.
     #[inline(always)]
-    pub fn cycle(&mut self, now: Cycle) -> Worked {
-        let mut worked = Worked::default();
-        self.move_data(now, &mut worked);
+    pub fn cycle(&mut self, now: Cycle) -> CycleEvents {
+        let mut events = CycleEvents::default();
+        self.move_data(now, &mut events);
         let banks = &self.banks;
-        let hits = |request: &Waiting| {
+        let hits = |request: &QueuedRequest| {
             let (command, _) = banks.next(usize::from(request.bank), request.row, request.write);
             matches!(command, Command::Read | Command::Write)
         };
@@ -210,13 +210,13 @@ impl SimpleChannel {
             self.turn_to(self.first + 1);
         }
         if self.busy != 0 {
-            worked.moving = self.issue(now);
+            events.moving = self.issue(now);
         }
-        worked
+        events
     }
 
-    /// The first cycle at or after `from` in which [`SimpleChannel::cycle`] would do anything, provided that nothing is pushed or
-    /// popped; [`Cycle::NEVER`] when the channel is empty. May be too early, never too late.
+    /// Returns the first cycle at or after `from` in which [`SimpleChannel::cycle`] would have an effect if nothing is pushed or popped;
+    /// [`Cycle::NEVER`] if the channel is empty. The cycle may be too early, never too late.
     #[inline(always)]
     pub fn next_event(&self, from: Cycle) -> Cycle {
         if self.return_full() || self.scheduler.can_schedule(!self.busy & self.all) {
@@ -228,26 +228,26 @@ impl SimpleChannel {
         }
     }
 
-    /// Moves the data at its time slot on the bus; the bus stalls while its data is not accepted.
+    /// Moves the data at its time on the bus; the bus stalls while its data is not accepted.
     #[inline]
-    fn move_data(&mut self, now: Cycle, worked: &mut Worked) {
+    fn move_data(&mut self, now: Cycle, events: &mut CycleEvents) {
         if self.return_full() {
             self.stopped += 1;
             return;
         }
         let Some((place, number)) = self.moving.front() else { return };
         let request = self.scheduler.request(*number);
-        debug_assert!(place + self.stopped >= now.0, "data of {} is moved late at {now}", request.addr);
+        debug_assert!(place + self.stopped >= now.0, "data of {} moves late at {now}", request.addr);
         if place + self.stopped > now.0 {
             return;
         }
         let owner = Some(request.owner());
         if let RequestKind::WriteBack { .. } = request.kind() {
-            worked.written_back = owner;
+            events.written_back = owner;
             self.scheduler.release(*number);
         } else {
             if request.is_read() {
-                worked.read = owner;
+                events.read = owner;
                 self.read_latency.record(u64::from((now.0 as u32).wrapping_sub(request.since)));
             }
             self.returned.append(*number);
@@ -255,8 +255,8 @@ impl SimpleChannel {
         self.moving.drop_front();
     }
 
-    /// Issues a column command and a row command, or one of them where they share a bus. Says whose read was given a place on the
-    /// data bus.
+    /// Issues a column command and a row command, or one of them if they share a bus. Returns the origin of the read whose data was
+    /// scheduled on the data bus.
     #[inline]
     fn issue(&mut self, now: Cycle) -> Option<Owner> {
         let mut moving = None;
@@ -276,14 +276,14 @@ impl SimpleChannel {
         moving
     }
 
-    /// Whether the data bus has a place for what would be commanded at `now`.
+    /// Returns true if the data bus has a free time for a command at `now`.
     #[inline]
     fn has_place(&self, now: Cycle) -> bool {
         self.last_place <= now.0 - self.stopped + self.timing.read_latency
     }
 
-    /// Reads or writes a burst; says whose read was given its last place on the data bus.
-    // Called from one place, for every burst; the other is for a shared command bus.
+    /// Reads or writes a burst; returns the origin of the read whose last burst was scheduled on the data bus.
+    // This function is called from one place for every burst; the other call is for a shared command bus.
     #[inline(always)]
     fn column(&mut self, bank: usize, now: Cycle) -> Option<Owner> {
         let present = now.0 - self.stopped;
@@ -299,7 +299,7 @@ impl SimpleChannel {
         self.last_place = (present + latency).max(self.last_place + 1);
         self.counters.data_cycles += self.timing.burst_cycles;
         *(if write { &mut self.counters.writes } else { &mut self.counters.reads }) += 1;
-        // While the row stays open, what the request needs and the bank's own time for it stay as they are.
+        // While the row stays open, the next command of the request and the bank's own time for it do not change.
         request.bursts -= 1;
         if request.bursts > 0 {
             return None;
@@ -307,7 +307,7 @@ impl SimpleChannel {
         let owner = request.owner();
         self.moving.append((self.last_place, number));
         self.busy &= !(1 << bank);
-        self.due.forget(bank);
+        self.due.clear(bank);
         (!write).then_some(owner)
     }
 
@@ -326,7 +326,7 @@ impl SimpleChannel {
             self.banks.activate(bank, row, now);
             self.counters.activates += 1;
         }
-        self.due.forget(bank);
+        self.due.clear(bank);
         self.due.need(bank, self.banks.next(bank, row, !reads), now);
         self.turn_to(bank as u32 + 1);
     }

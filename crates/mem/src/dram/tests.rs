@@ -1,4 +1,4 @@
-//! Commands cycle by cycle, the rate of the data bus, and the channel against a model that counts timers down.
+//! Tests of commands cycle by cycle, of the rate of the data bus, and of the channel against a model that counts timers down.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use warpshard_stats::Counters;
 use super::simple_channel::SimpleChannel;
 use super::*;
 
-/// The HBM2 channel of SM7_QV100.
+/// Returns the HBM2 channel of SM7_QV100.
 fn hbm2() -> Dram {
     Dram {
         banks: 16,
@@ -57,7 +57,7 @@ fn write(bank: u8, row: u32, number: u32) -> Request {
     request(RequestKind::WriteBack { number }, bank, row)
 }
 
-/// What tells requests apart.
+/// Returns the number that identifies a request.
 fn number(kind: RequestKind) -> u32 {
     match kind {
         RequestKind::Read { entry } => entry.into(),
@@ -65,15 +65,15 @@ fn number(kind: RequestKind) -> u32 {
     }
 }
 
-/// Takes everything that was returned.
+/// Removes all returned requests.
 fn drain(channel: &mut SimpleChannel) {
     while channel.returned().is_some() {
         channel.drop_returned();
     }
 }
 
-/// Pushes each request after the work of its cycle and takes everything out one cycle after it is returned.
-/// Returns (cycle in which it was returned or finished, token), sorted by cycle.
+/// Pushes each request at the end of its cycle and removes each one cycle after its return. Returns (cycle of the return or the finish,
+/// token), sorted by cycle.
 fn play(channel: &mut SimpleChannel, requests: &[(u64, Request)], cycles: u64, every: bool) -> Vec<(u64, u32)> {
     let mut done = Vec::new();
     let mut next = 0;
@@ -100,12 +100,12 @@ fn play(channel: &mut SimpleChannel, requests: &[(u64, Request)], cycles: u64, e
 #[test]
 fn a_read_of_a_closed_row_takes_activate_and_column_latency() {
     let done = play(&mut SimpleChannel::new(&hbm2()), &[(0, read(3, 7, 1))], 1000, true);
-    // In cycle 1 the bank is given and activated, in 13 read, in 25 the data is there.
+    // The bank gets the request and is activated in cycle 1, reads in 13 and has the data in 25.
     assert_eq!(done, [(1 + 12 + 12, 1)]);
 }
 
 #[test]
-fn another_row_costs_a_precharge_and_waits_for_the_row_to_have_been_open_long_enough() {
+fn another_row_waits_for_tras_and_a_precharge() {
     let late = play(&mut SimpleChannel::new(&hbm2()), &[(0, read(3, 7, 1)), (100, read(3, 8, 2))], 1000, true);
     assert_eq!(late, [(25, 1), (101 + 12 + 12 + 12, 2)]);
     let early = play(&mut SimpleChannel::new(&hbm2()), &[(0, read(3, 7, 1)), (1, read(3, 8, 2))], 1000, true);
@@ -123,7 +123,7 @@ fn reads_of_an_open_row_stream_at_the_rate_of_their_bank_groups() {
     let done = play(&mut channel, &groups, 2000, true);
     assert_eq!(done.len(), 400);
     let span = done[399].0 - done[40].0;
-    // One bank is given its next request per cycle, so that a bank group now and then comes a cycle late.
+    // One bank per cycle gets its next request, so a bank group is sometimes late by a cycle.
     assert!((359..=359 * 20 / 19).contains(&span), "359 bursts of four groups took {span} cycles");
     assert_eq!(channel.counters().data_cycles, 400);
 }
@@ -133,14 +133,14 @@ fn a_read_after_a_write_waits_for_the_bus_to_turn() {
     let requests = [(0, write(0, 5, 1)), (40, write(0, 5, 2)), (40, read(1, 0, 3)), (42, read(0, 5, 4))];
     let done = play(&mut SimpleChannel::new(&hbm2()), &requests, 1000, true);
     let at = |token| done.iter().find(|(_, t)| *t == token).unwrap().0;
-    // The activate allows the write tRCD - WL - 1 cycles on, and its data follows WL later.
+    // The activate allows the write after tRCD - WL - 1 cycles, and its data follows after WL cycles.
     assert_eq!(at(1), 1 + 9 + 2);
     assert_eq!(at(2), 41 + 2);
     assert_eq!(at(4), 41 + (2 + 1 + 3) + 12, "WL, the burst and tCDLR between write and read");
 }
 
 #[test]
-fn open_rows_are_served_first_only_where_the_scheduler_says_so() {
+fn open_rows_are_served_first_only_if_the_scheduler_prefers_hits() {
     let requests = [(0, read(0, 1, 1)), (1, read(0, 2, 2)), (2, read(0, 1, 3))];
     let order = |scheduler| {
         let done = play(&mut SimpleChannel::new(&Dram { scheduler, ..hbm2() }), &requests, 1000, true);
@@ -206,7 +206,7 @@ fn requests_of_several_sectors_move_several_bursts() {
     assert_eq!(done, [(1 + 9 + 2 + 2 * 2, 9)], "three bursts of one bank group");
 }
 
-/// A channel with a dual command bus as the reference describes it: a timer per constraint, counted down every cycle.
+/// A channel with a dual command bus as GPGPU-Sim describes it: a timer per constraint, counted down every cycle.
 #[derive(Default)]
 struct Countdown {
     first: usize,
@@ -215,7 +215,8 @@ struct Countdown {
     serving: [Option<Request>; 16],
     row: [u32; 16],
     open: [bool; 16],
-    /// Timers of a bank: read, write, precharge after activate, activate, precharge of row cycle, after write, after read.
+    /// Timers per bank: read, write, precharge after activate, activate, precharge of the row cycle, precharge after write, precharge after
+    /// read.
     rcd: [u32; 16],
     rcdwr: [u32; 16],
     ras: [u32; 16],
@@ -330,6 +331,6 @@ proptest! {
 }
 
 #[test]
-fn every_counter_says_what_it_counts() {
+fn every_counter_has_a_description() {
     assert!(DramCounters::INFO.iter().all(|info| info.help.ends_with('.') && !info.unit.is_empty()));
 }

@@ -1,22 +1,22 @@
-//! The spans between commands that follow from a device's timing table.
+//! The minimum distances between commands, from a device's timing table.
 
 use warpshard_config::machine::Dram;
 
-/// Spans in cycles of the command clock, from the command named first to the earliest of the one named second.
+/// Minimum distances between two commands, in cycles of the command clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Timing {
-    /// Column command to column command, other bank group and same bank group.
+    /// Column command to column command, in another bank group and in the same one.
     pub(super) column_to_column: [u64; 2],
-    /// Activate to activate, other bank.
+    /// Activate to activate of another bank.
     pub(super) activate_to_activate: u64,
-    /// Activate to read, and to write: writes may be sent earlier, since their data follows later (tRCD - WL - 1).
+    /// Activate to read, and to write: writes may be sent earlier, because their data follows later (tRCD - WL - 1).
     pub(super) activate_to_read: u64,
     pub(super) activate_to_write: u64,
-    /// Activate to precharge, precharge to activate, activate to activate of one bank.
+    /// Activate to precharge, precharge to activate, and activate to activate of one bank.
     pub(super) activate_to_precharge: u64,
     pub(super) precharge_to_activate: u64,
     pub(super) row_cycle: u64,
-    /// Read to write and write to read, any bank: turning the data bus around.
+    /// Read to write and write to read of any bank, for the turnaround of the data bus.
     pub(super) read_to_write: u64,
     pub(super) write_to_read: u64,
     /// Read to precharge of the same bank, and of the same bank group.
@@ -24,10 +24,10 @@ pub(super) struct Timing {
     pub(super) group_read_to_precharge: u64,
     /// Write to precharge of the same bank.
     pub(super) write_to_precharge: u64,
-    /// Command to data.
+    /// Cycles from a read command to its data.
     pub(super) read_latency: u64,
     pub(super) write_latency: u64,
-    /// Command clocks that a burst takes on the data bus.
+    /// Command clocks of a burst on the data bus.
     pub(super) burst_cycles: u64,
     /// Bytes of a burst.
     pub(super) burst_bytes: u64,

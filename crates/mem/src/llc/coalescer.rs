@@ -1,12 +1,12 @@
-//! The coalescer of reads in front of a slice, as NVIDIA's L2 request coalescer (LRC): reads of several SMs for the same sectors become one.
+//! The coalescer of reads in front of a slice, as NVIDIA's L2 request coalescer (LRC): it merges reads of the same sectors by several SMs.
 //!
-//! In: requests, in the order of their arrival; one is taken in each cycle. A read joins another one of an SM of the same group that asks for all
-//! its sectors, as long as no answer of that one has left and fewer than `requesters` share it; it then never reaches the slice. Everything else goes on to the slice.
-//! A write or an atomic to a line lets nobody join the reads before it. Out: for each answer to a read that others joined, a copy for every one
-//! of them, which the network carries as it carries the answer.
+//! Input: requests in the order of their arrival, one per cycle. A read joins an earlier read if both SMs are in the same group, the
+//! earlier read covers all its sectors and has no reply yet, and fewer than `requesters` share the earlier read. A read that joins another
+//! never reaches the slice; all other requests are forwarded to the slice. A write or an atomic closes all earlier reads of its line for
+//! joining. Output: for each reply to a shared read, one copy per joined requester, which the network carries like the reply.
 //!
-//! The reads that others may join stand in a table, in sets of [`WAYS`] by line; a read that finds no room there is joined by nobody.
-//! Invariant: each sector of each read is answered exactly once.
+//! A table in sets of [`WAYS`] entries holds the forwarded reads by line, until their last reply. A read whose set is full is not shared.
+//! Invariant: each sector of each read gets exactly one reply.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,54 +17,55 @@ use warpshard_protocol::{MemOp, MemPacket, PacketPart};
 use warpshard_stats::counters;
 
 counters! {
-    /// What the coalescer in front of a slice counts.
+    /// Counters of the coalescer in front of a slice.
     pub struct CoalescerCounters {
-        coalescer_reads: "requests", "Reads that were taken.";
-        coalescer_joined: "requests", "Those that shared the answers of another read, and so never reached the slice.";
-        coalescer_full: "requests", "Those that nobody could join, because the table had no room for them.";
+        coalescer_reads: "requests", "Reads that the coalescer has taken.";
+        coalescer_joined: "requests", "Reads that joined another read, and so never reached the slice.";
+        coalescer_full: "requests", "Reads that no other read could join, because their set of the table was full.";
     }
 }
 
-/// Reads of a set of the table.
+/// Entries per set of the table.
 const WAYS: usize = 8;
 
-/// The most requesters that share a read: the upper bound of `mem.coalescer.requesters`.
-const MOST: usize = 8;
+/// Maximum number of requesters that share a read: the upper bound of `mem.coalescer.requesters`.
+const MAX_REQUESTERS: usize = 8;
 
-/// Who asked for which sectors.
+/// A requester and its sectors.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Reader {
+struct Requester {
     token: u32,
     port: PortId,
     kernel: KernelIndex,
     sectors: SectorMask,
 }
 
-impl Reader {
+impl Requester {
     fn of(packet: &MemPacket) -> Self {
         Self { token: packet.token, port: packet.port, kernel: packet.kernel(), sectors: packet.sectors() }
     }
 }
 
-/// A read that others may join.
+/// A table entry: a read in the slice, and the requesters that share it.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Shared {
+struct SharedRead {
     line: Addr,
-    /// The group of its SMs.
+    /// The group of the SMs that share the read.
     group: u16,
-    /// Whose read went to the slice.
-    first: Reader,
-    /// Its sectors that were not answered.
-    left: SectorMask,
-    /// Whether more may join.
+    /// The requester of the read that was forwarded to the slice.
+    first: Requester,
+    /// The sectors without a reply.
+    missing: SectorMask,
+    /// True if further requesters may join.
     open: bool,
-    /// Those who joined, and how many they are.
-    others: [Reader; MOST - 1],
+    /// The joined requesters; the first `joined` entries are valid.
+    others: [Requester; MAX_REQUESTERS - 1],
+    /// Number of joined requesters.
     joined: u8,
 }
 
-impl Shared {
-    fn join(&mut self, reader: Reader, requesters: u32) {
+impl SharedRead {
+    fn join(&mut self, reader: Requester, requesters: u32) {
         self.others[usize::from(self.joined)] = reader;
         self.joined += 1;
         self.open = u32::from(self.joined) + 1 < requesters;
@@ -79,16 +80,16 @@ pub struct Coalescer {
     /// The group of each SM.
     #[state(fixed)]
     groups: Arc<[u16]>,
-    /// Requests with the cycle in which each becomes visible.
+    /// Requests, each with the first cycle in which it can be taken.
     arrivals: VecDeque<(Cycle, MemPacket)>,
-    table: Box<[Vec<Shared>]>,
-    /// Copies of answers for the network.
+    table: Box<[Vec<SharedRead>]>,
+    /// Copies of replies that wait for the network.
     copies: VecDeque<MemPacket>,
     counters: CoalescerCounters,
 }
 
 impl Coalescer {
-    /// An empty coalescer of SMs of these groups, given by SM; `None` where nothing is coalesced.
+    /// Returns an empty coalescer for SMs with the given groups; `None` if the machine does not coalesce reads.
     pub fn new(spec: Coalescing, groups: &Arc<[u16]>) -> Option<Box<Self>> {
         let sets = (spec.reads as usize).div_ceil(WAYS);
         (spec.requesters > 1).then(|| {
@@ -103,121 +104,124 @@ impl Coalescer {
         })
     }
 
-    /// What was counted so far.
+    /// Returns the counters.
     pub fn counters(&self) -> &CoalescerCounters {
         &self.counters
     }
 
-    /// Requesters that share a read at most.
+    /// Returns the maximum number of requesters that share a read.
     pub fn requesters(&self) -> u32 {
         self.spec.requesters
     }
 
-    /// Cycles from here to the slice.
+    /// Returns the cycles from the coalescer to the slice.
     pub fn latency(&self) -> u64 {
         self.spec.latency
     }
 
-    /// A request becomes visible in cycle `at`.
+    /// Queues a request, which can be taken from cycle `at` on.
     pub fn arrive(&mut self, at: Cycle, packet: &MemPacket) {
         self.arrivals.push_back((at, *packet));
     }
 
-    /// When the oldest request that was not taken is visible; never where there is none.
+    /// Returns the first cycle in which the oldest request can be taken; `Cycle::NEVER` if the queue is empty.
     pub fn next_event(&self) -> Cycle {
         self.arrivals.front().map_or(Cycle::NEVER, |(at, _)| *at)
     }
 
-    /// Takes the oldest request, where one is visible: one that goes on to the slice, or one that joined another read.
-    pub fn take(&mut self, now: Cycle) -> Option<Taken> {
+    /// Takes the oldest request if its cycle has come, and merges it into an open read or forwards it to the slice.
+    pub fn take(&mut self, now: Cycle) -> Option<CoalescerOutcome> {
         let (_, packet) = self.arrivals.pop_front_if(|(at, _)| *at <= now)?;
         let line = packet.addr.line();
         let set = self.set(line);
         let reads = &mut self.table[set];
         if packet.op != MemOp::Read {
             reads.iter_mut().filter(|read| read.line == line).for_each(|read| read.open = false);
-            return Some(Taken::GoesOn(packet));
+            return Some(CoalescerOutcome::Forwarded(packet));
         }
-        // What is no SM (a CPU core, a link to another GPU) reads for itself.
-        let Some(group) = self.groups.get(packet.port.index()).copied() else { return Some(Taken::GoesOn(packet)) };
+        // Reads of other requesters, such as CPU cores or links to other GPUs, are not merged.
+        let Some(group) = self.groups.get(packet.port.index()).copied() else { return Some(CoalescerOutcome::Forwarded(packet)) };
         self.counters.coalescer_reads += 1;
-        let covers = |read: &&mut Shared| {
-            let whole = read.left == read.first.sectors && packet.sectors().0 & !read.left.0 == 0;
+        let covers = |read: &&mut SharedRead| {
+            let whole = read.missing == read.first.sectors && packet.sectors().0 & !read.missing.0 == 0;
             read.open && read.line == line && read.group == group && whole
         };
         if let Some(read) = reads.iter_mut().find(covers) {
-            read.join(Reader::of(&packet), self.spec.requesters);
+            read.join(Requester::of(&packet), self.spec.requesters);
             self.counters.coalescer_joined += 1;
-            return Some(Taken::Joined);
+            return Some(CoalescerOutcome::Joined);
         }
         if reads.len() < WAYS {
             let (others, joined) = Default::default();
-            reads.push(Shared { line, group, first: Reader::of(&packet), left: packet.sectors(), open: true, others, joined });
+            reads.push(SharedRead { line, group, first: Requester::of(&packet), missing: packet.sectors(), open: true, others, joined });
         } else {
             self.counters.coalescer_full += 1;
         }
-        Some(Taken::GoesOn(packet))
+        Some(CoalescerOutcome::Forwarded(packet))
     }
 
-    /// An answer leaves the slice: those who joined its read get copies.
-    pub fn answer(&mut self, packet: &MemPacket) {
+    /// Makes copies of a reply that leaves the slice for the requesters that share its read.
+    pub fn copy_reply(&mut self, packet: &MemPacket) {
         if packet.op != MemOp::Read {
             return;
         }
         let line = packet.addr.line();
         let set = self.set(line);
         let reads = &mut self.table[set];
-        let is_its = |read: &Shared| read.line == line && read.first.token == packet.token && read.first.port == packet.port;
-        let Some(place) = reads.iter().position(is_its) else { return };
-        let read = &mut reads[place];
-        read.left.0 &= !packet.sectors().0;
+        let is_replied = |read: &SharedRead| read.line == line && read.first.token == packet.token && read.first.port == packet.port;
+        let Some(entry) = reads.iter().position(is_replied) else { return };
+        let read = &mut reads[entry];
+        read.missing.0 &= !packet.sectors().0;
         for reader in &read.others[..usize::from(read.joined)] {
             let sectors = SectorMask(packet.sectors().0 & reader.sectors.0);
             if sectors.0 != 0 {
-                // The address of a packet of one sector is the sector's.
+                // A packet of one sector has the address of the sector.
                 let addr = if sectors.count() == 1 { line.0 + u64::from(sectors.0.trailing_zeros()) * SECTOR_BYTES } else { line.0 };
-                let Reader { token, port, kernel, .. } = *reader;
+                let Requester { token, port, kernel, .. } = *reader;
                 let part = PacketPart::new(kernel, sectors);
                 self.copies.push_back(MemPacket { addr: Addr(addr), token, port, part, ..*packet });
             }
         }
-        if read.left.0 == 0 {
-            reads.swap_remove(place);
+        if read.missing.0 == 0 {
+            reads.swap_remove(entry);
         }
     }
 
-    /// Whether a copy waits for the network.
+    /// Returns true if a copy waits for the network.
     pub fn has_copies(&self) -> bool {
         !self.copies.is_empty()
     }
 
-    /// The oldest copy that waits.
+    /// Removes and returns the oldest copy that waits for the network.
     pub fn pop_copy(&mut self) -> Option<MemPacket> {
         self.copies.pop_front()
     }
 
-    /// What waits, for the report of a deadlock.
+    /// Describes the waiting requests and copies for the report of a deadlock; `None` if nothing waits.
     pub fn waiting(&self) -> Option<String> {
         let shared: usize = self.table.iter().map(Vec::len).sum();
         let (arrivals, copies) = (self.arrivals.len(), self.copies.len());
         (shared + arrivals + copies > 0).then(|| {
-            format!("its coalescer has {arrivals} requests that were not taken, {shared} reads without all answers, {copies} copies for the network")
+            format!(
+                "the coalescer holds {arrivals} requests in its queue, {shared} reads without all replies, {copies} copies for the network"
+            )
         })
     }
 
-    /// The set of a line: neighbouring lines of a slice, which the address map spreads, fall on all of them.
+    /// Returns the table set of a line. The hash distributes neighbouring lines of a slice, whose addresses are not consecutive, over all
+    /// sets.
     fn set(&self, line: Addr) -> usize {
         let mixed = (line.0 >> 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         (mixed % self.table.len() as u64) as usize
     }
 }
 
-/// What became of a request.
+/// The outcome of a request at the coalescer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// It goes on to the slice.
-    GoesOn(MemPacket),
-    /// It shares the answers of another.
+pub enum CoalescerOutcome {
+    /// The request is forwarded to the slice.
+    Forwarded(MemPacket),
+    /// The request joined an earlier read and shares its replies.
     Joined,
 }
 
@@ -234,10 +238,10 @@ mod tests {
         *Coalescer::new(Coalescing { requesters, sms: 8, reads, latency: 0 }, &Arc::from([0; 8])).unwrap()
     }
 
-    /// Takes requests one after the other and returns whether each joined another.
+    /// Takes requests one after the other. Returns for each of them whether it joined another read.
     fn take(coalescer: &mut Coalescer, packets: &[MemPacket]) -> Vec<bool> {
         packets.iter().for_each(|packet| coalescer.arrive(Cycle(0), packet));
-        packets.iter().map(|_| coalescer.take(Cycle(0)) == Some(Taken::Joined)).collect()
+        packets.iter().map(|_| coalescer.take(Cycle(0)) == Some(CoalescerOutcome::Joined)).collect()
     }
 
     fn copies(coalescer: &mut Coalescer) -> Vec<(u16, u32, u64, u8)> {
@@ -245,38 +249,38 @@ mod tests {
     }
 
     #[test]
-    fn so_many_requesters_share_a_read_and_each_gets_its_sectors_once() {
+    fn a_limited_number_of_requesters_share_a_read_and_each_gets_its_sectors_once() {
         let mut lrc = coalescer(4, 64);
         let taken =
             take(&mut lrc, &[read(0, 9, 256, 15), read(1, 8, 256, 15), read(2, 7, 288, 2), read(3, 6, 256, 15), read(4, 5, 256, 15)]);
-        assert_eq!(taken, [false, true, true, true, false], "four share one read, the fifth asks anew");
-        lrc.answer(&read(0, 9, 256, 1));
+        assert_eq!(taken, [false, true, true, true, false], "four requesters share one read, and the fifth read is forwarded");
+        lrc.copy_reply(&read(0, 9, 256, 1));
         assert_eq!(copies(&mut lrc), [(1, 8, 256, 1), (3, 6, 256, 1)]);
-        lrc.answer(&read(0, 9, 288, 2));
+        lrc.copy_reply(&read(0, 9, 288, 2));
         assert_eq!(copies(&mut lrc), [(1, 8, 288, 2), (2, 7, 288, 2), (3, 6, 288, 2)]);
-        assert_eq!(take(&mut lrc, &[read(5, 1, 256, 15)]), [true], "the fifth's read has no answer and is joined");
-        lrc.answer(&read(0, 9, 256, 12));
+        assert_eq!(take(&mut lrc, &[read(5, 1, 256, 15)]), [true], "the fifth read has no reply, so that another read joins it");
+        lrc.copy_reply(&read(0, 9, 256, 12));
         assert_eq!(copies(&mut lrc), [(1, 8, 256, 12), (3, 6, 256, 12)]);
-        lrc.answer(&read(4, 5, 256, 15));
+        lrc.copy_reply(&read(4, 5, 256, 15));
         assert_eq!(copies(&mut lrc), [(5, 1, 256, 15)]);
         assert_eq!(lrc.waiting(), None);
         assert_eq!((lrc.counters.coalescer_reads, lrc.counters.coalescer_joined, lrc.counters.coalescer_full), (6, 4, 0));
     }
 
     #[test]
-    fn nobody_joins_a_read_that_is_answered_in_part_or_lies_before_a_write_or_has_other_sectors() {
+    fn a_read_with_a_reply_or_before_a_write_or_without_the_sectors_cannot_be_joined() {
         let mut lrc = coalescer(4, 8);
         let write = MemPacket { op: MemOp::Write, ..read(0, 1, 128, 1) };
         let taken = take(&mut lrc, &[read(0, 0, 128, 1), write, read(1, 0, 128, 1), read(2, 0, 128, 3), read(3, 0, 128, 3)]);
         assert_eq!(taken, [false, false, false, false, true]);
-        lrc.answer(&read(1, 0, 128, 1));
-        assert_eq!(take(&mut lrc, &[read(4, 0, 128, 1)]), [true], "of the two that remain open, one asks for the sector");
-        lrc.answer(&read(2, 0, 128, 1));
-        assert_eq!(take(&mut lrc, &[read(5, 0, 128, 2)]), [false], "that one is answered in part");
+        lrc.copy_reply(&read(1, 0, 128, 1));
+        assert_eq!(take(&mut lrc, &[read(4, 0, 128, 1)]), [true], "two reads are open, and one of them covers the sector");
+        lrc.copy_reply(&read(2, 0, 128, 1));
+        assert_eq!(take(&mut lrc, &[read(5, 0, 128, 2)]), [false], "this read has a reply");
     }
 
     #[test]
-    fn sms_of_different_groups_read_for_themselves_and_so_does_what_is_no_sm() {
+    fn sms_of_different_groups_and_other_requesters_do_not_share_reads() {
         let mut lrc = *Coalescer::new(Coalescing { requesters: 4, sms: 2, reads: 8, latency: 0 }, &Arc::from([0, 0, 1, 1])).unwrap();
         let readers = [0, 2, 1, 3, 4, 5].map(|port| read(port, 0, 128, 1));
         assert_eq!(take(&mut lrc, &readers), [false, false, true, true, false, false]);
@@ -284,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_without_room_in_the_table_goes_on_alone() {
+    fn a_read_without_a_free_table_entry_is_not_shared() {
         let mut lrc = coalescer(2, 8);
         let reads: Vec<_> = (0..9).map(|line| read(0, line, 128 * u64::from(line), 1)).collect();
         assert_eq!(take(&mut lrc, &reads), [false; 9]);

@@ -1,20 +1,22 @@
 //! An LLC slice: coalescer of reads, arrival queue, cache, queues to and from DRAM, queue to the network.
 //!
-//! `coalescer` is in front of it; `slice` has its cycle, `waits` what its oldest request waits for; `sets` the set index of addresses; `ahead` what is fetched in advance; `halves` the other half of the LLC; `pending` the requests that wait for data; `counters` the counters.
+//! `coalescer` is in front of the slice. `slice` simulates a cycle, and `waits` counts the wait reasons of the oldest request. `sets`
+//! computes the set index of an address, `ahead` contains the prefetches, `halves` the other half of the LLC, `pending` the requests that
+//! wait for data, and `counters` the counters.
 
-mod ahead;
 mod coalescer;
 mod counters;
-mod from_dram;
+mod dram_reply;
 mod halves;
 mod pending;
 mod sets;
 mod slice;
+mod slice_prefetcher;
 mod waits;
 
-pub use coalescer::{Coalescer, CoalescerCounters, Taken};
+pub use coalescer::{Coalescer, CoalescerCounters, CoalescerOutcome};
 pub use counters::{LlcApplicationCounters, LlcCounters, LlcKernelCounters};
-pub use from_dram::FromDram;
+pub use dram_reply::DramReply;
 pub use halves::OtherHalf;
 pub use sets::Sets;
-pub use slice::{Acted, Slice};
+pub use slice::{Slice, SliceProgress};

@@ -1,6 +1,6 @@
-//! The set index of a slice's cache, precomputed for addresses that are known to lie in the slice.
+//! Set indices of a slice's cache, precomputed for addresses that lie in the slice.
 //!
-//! In: an address. Out: its set. Invariant: equal to the set index function of the address within the slice.
+//! Input: an address. Output: its set. Invariant: the result equals the set index function of the address within the slice.
 
 use warpshard_base::Addr;
 use warpshard_config::machine::Cache;
@@ -8,18 +8,18 @@ use warpshard_protocol::LocalMap;
 
 use crate::cache::set_index;
 
-/// Bits of an address that are looked up together, and how often.
-const TOGETHER: u32 = 4;
-const PARTS: usize = 8;
+/// Address bits per part: each part is one index into a table.
+const PART_BITS: u32 = 4;
+const PART_COUNT: usize = 8;
 
-/// Address map and set index function as one.
+/// The address map and the set index function, combined into tables.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Sets {
-    /// The lowest bit of an address that matters.
-    first: u32,
-    /// What the values of each few bits from there on contribute to the set, by exclusive or; unless a number of partitions has
-    /// to be divided out, or too many bits matter.
-    parts: Option<[[u16; 1 << TOGETHER]; PARTS]>,
+    /// The lowest address bit that affects the set.
+    lowest_bit: u32,
+    /// The contribution of each value of each part to the set; contributions are combined by exclusive or. `None` if the number of
+    /// partitions is not a power of two, or if too many bits affect the set.
+    parts: Option<[[u16; 1 << PART_BITS]; PART_COUNT]>,
     #[state(fixed)]
     map: LocalMap,
     #[state(fixed)]
@@ -27,32 +27,33 @@ pub struct Sets {
 }
 
 impl Sets {
-    /// The sets of `cache` in slices of a partition with this map.
+    /// Precomputes the sets of `cache` in the slices of a partition with this map.
     pub fn new(map: &LocalMap, cache: &Cache) -> Self {
-        let mut sets = Self { first: 0, parts: None, map: map.clone(), cache: *cache };
-        // All set index functions are sums without carry: what bits contribute together is the sum of what each does.
-        let alone: Vec<u32> = (0..u64::BITS).map(|bit| sets.find(Addr(1 << bit))).collect();
-        let (Some(first), Some(last)) = (alone.iter().position(|set| *set != 0), alone.iter().rposition(|set| *set != 0)) else {
+        let mut sets = Self { lowest_bit: 0, parts: None, map: map.clone(), cache: *cache };
+        // All set index functions are linear over exclusive or: the contribution of several bits is the combination of their contributions.
+        let bit_sets: Vec<u32> = (0..u64::BITS).map(|bit| sets.find(Addr(1 << bit))).collect();
+        let (Some(lowest_bit), Some(last)) = (bit_sets.iter().position(|set| *set != 0), bit_sets.iter().rposition(|set| *set != 0)) else {
             return sets;
         };
-        if map.shifts() && last - first < PARTS * TOGETHER as usize {
+        if map.shifts() && last - lowest_bit < PART_COUNT * PART_BITS as usize {
             let part = |part: usize, value: usize| {
-                let bits = (0..TOGETHER as usize).filter(|bit| value >> bit & 1 != 0).map(|bit| first + part * TOGETHER as usize + bit);
-                bits.filter_map(|bit| alone.get(bit)).fold(0, |sum, set| sum ^ *set as u16)
+                let bits =
+                    (0..PART_BITS as usize).filter(|bit| value >> bit & 1 != 0).map(|bit| lowest_bit + part * PART_BITS as usize + bit);
+                bits.filter_map(|bit| bit_sets.get(bit)).fold(0, |sum, set| sum ^ *set as u16)
             };
-            sets.first = first as u32;
+            sets.lowest_bit = lowest_bit as u32;
             sets.parts = Some(std::array::from_fn(|number| std::array::from_fn(|value| part(number, value))));
         }
         sets
     }
 
-    /// The set of an address.
+    /// Returns the set of an address.
     #[inline(always)]
     pub fn of(&self, addr: Addr) -> u32 {
         let Some(parts) = &self.parts else { return self.find(addr) };
-        let bits = addr.0 >> self.first;
-        let part = |number: usize| parts[number][(bits >> (number as u32 * TOGETHER)) as usize % (1 << TOGETHER)];
-        (0..PARTS).fold(0, |sum, number| sum ^ u32::from(part(number)))
+        let bits = addr.0 >> self.lowest_bit;
+        let part = |number: usize| parts[number][(bits >> (number as u32 * PART_BITS)) as usize % (1 << PART_BITS)];
+        (0..PART_COUNT).fold(0, |sum, number| sum ^ u32::from(part(number)))
     }
 
     #[inline(never)]
@@ -71,7 +72,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_prepared_sets_are_those_of_the_function(
+        fn precomputed_sets_equal_the_set_index_function(
             (name, partitions) in prop::sample::select(vec![
                 ("v100", None), ("rtx2060", None), ("gtx480", None), ("k20x", None), ("tiny", None), ("m2090", Some(8)),
             ]),
@@ -92,11 +93,11 @@ mod tests {
     }
 
     #[test]
-    fn powers_of_two_of_partitions_are_prepared() {
-        let prepared = |name| {
+    fn sets_are_precomputed_for_powers_of_two_of_partitions() {
+        let is_precomputed = |name| {
             let machine = Machine::load(name, &[]).unwrap().machine;
             Sets::new(&LocalMap::new(&machine.mem.map), &machine.mem.llc).parts.is_some()
         };
-        assert_eq!(["v100", "gtx480"].map(prepared), [true, false]);
+        assert_eq!(["v100", "gtx480"].map(is_precomputed), [true, false]);
     }
 }

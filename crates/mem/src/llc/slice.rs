@@ -1,54 +1,54 @@
-//! One cycle of a slice, in the order of GPGPU-Sim's `memory_sub_partition::cache_cycle`: replies whose data has arrived, data from
-//! DRAM, misses to DRAM, then the oldest request.
+//! One cycle of a slice, in the order of GPGPU-Sim's `memory_sub_partition::cache_cycle`: replies whose data has arrived, data from DRAM,
+//! misses to DRAM, then the oldest request.
 //!
-//! A request that arrives in cycle t is looked up in t + 1 at the earliest, one per cycle. A request of several sectors is looked up
-//! sector by sector: up to `read_sectors` sectors of a read in a cycle, and one of a write. Each sector has a reply packet; the network
-//! takes up to `read_sectors` of them in a cycle.
-//! Invariant: each requested sector is replied to exactly once.
+//! A request that arrives in cycle t is looked up in t + 1 at the earliest, one request per cycle. A request for several sectors is looked
+//! up sector by sector: up to `read_sectors` sectors of a read per cycle, or one sector of a write. Each sector has its own reply packet,
+//! of which the network accepts up to `read_sectors` per cycle.
+//! Invariant: each requested sector gets exactly one reply.
 
 use warpshard_base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorBytes, SectorMask, SliceId, prefetch};
 use warpshard_config::machine::{Cache, PartitionQueues};
 use warpshard_protocol::{AddressMap, LocalMap, MemOp, MemPacket};
-use warpshard_seam::{Level, Own};
+use warpshard_seam::{Level, UserPolicies};
 use warpshard_stats::PerKernel;
 
-use super::ahead::{Ahead, Sent};
-use super::from_dram::FromDram;
-use super::halves::{OtherHalf, copy_of};
+use super::dram_reply::DramReply;
+use super::halves::{OtherHalf, copy_addr};
 use super::pending::Pending;
+use super::slice_prefetcher::{SentPrefetch, SlicePrefetcher};
 use super::{LlcApplicationCounters, LlcCounters, LlcKernelCounters, Sets};
 use crate::cache::{
-    Access, AccessKind, Answer, DataCache, Down, DownKind, FailReason, Outcome, Owner, PrefetchCounters, Prefetcher, Status, Waiter,
+    Access, AccessKind, DataCache, Down, DownKind, FailReason, Outcome, Owner, PrefetchCounters, Prefetcher, ReplySource, Status, Waiter,
 };
 
-/// What a cycle did that others must hear of.
+/// Effects of a cycle on the neighbours of the slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Acted {
-    /// Whether a request left the arrival queue.
+pub struct SliceProgress {
+    /// True if a request left the arrival queue.
     pub freed: bool,
-    /// Whether the queue to DRAM is no longer empty, or the queue from DRAM no longer full.
+    /// True if the queue to DRAM became non-empty, or the queue from DRAM is no longer full.
     pub dram: bool,
 }
 
-/// Requests that may be looked up in a span between two calls of [`Slice::prefetch`], more or less.
-const EXPECTED: usize = 12;
+/// The approximate number of requests that are looked up between two calls of [`Slice::prefetch`].
+const PREFETCHED_REQUESTS: usize = 12;
 
-/// A request that arrives, with the sectors that are not yet looked up.
+/// An arrived request with the sectors that have not been looked up.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-pub(super) struct Arrived {
+pub(super) struct ArrivedRequest {
     pub(super) packet: MemPacket,
-    /// Low half of the cycle in which it is seen.
+    /// The low half of the arrival cycle.
     at: u32,
-    /// The set of its line.
+    /// The set of the line.
     set: u32,
 }
 
-const _: () = assert!(size_of::<Arrived>() == 32);
+const _: () = assert!(size_of::<ArrivedRequest>() == 32);
 
-impl Arrived {
-    /// The whole of that cycle, given one less than 2^31 cycles from it.
+impl ArrivedRequest {
+    /// Returns the arrival cycle; `now` is less than 2^31 cycles away from it.
     #[inline]
-    fn seen(&self, now: Cycle) -> Cycle {
+    fn arrival(&self, now: Cycle) -> Cycle {
         now.nearest(self.at)
     }
 }
@@ -59,99 +59,99 @@ pub struct Slice {
     pub(super) id: SliceId,
     sectored: bool,
     cache: DataCache,
-    pub(super) arrivals: Ring<Arrived>,
-    /// When the oldest of them arrived; never where there is none.
-    pub(super) since: Cycle,
+    pub(super) arrivals: Ring<ArrivedRequest>,
+    /// The arrival cycle of the oldest request; `Cycle::NEVER` if the queue is empty.
+    pub(super) oldest_arrival: Cycle,
     pub(super) pending: Pending,
-    /// What left the miss queue of the cache for DRAM.
+    /// Requests to DRAM that have left the miss queue of the cache.
     to_dram: Ring<Down>,
-    from_dram: Ring<FromDram>,
-    /// Answers for the network, as numbers of `pending`.
+    from_dram: Ring<DramReply>,
+    /// Replies that wait for the network, as numbers of pending requests.
     pub(super) out: Ring<u32>,
-    /// Why the oldest request failed, while nothing changed since.
-    pub(super) stuck: Option<FailReason>,
-    /// Requests by what was found, in the order of [`found`], and whether they read or write.
+    /// The reason why the oldest request failed; `None` as soon as a retry may succeed.
+    pub(super) failure: Option<FailReason>,
+    /// Look-ups by their result, in the order of [`found`], for reads and for writes.
     outcomes: [[u64; 2]; 4],
-    /// What else is counted.
+    /// All other counters.
     pub(super) counters: LlcCounters,
-    /// What is counted by application, where several share the GPU.
+    /// Counters per application, if several share the GPU.
     applications: Box<[LlcApplicationCounters]>,
-    /// What is counted by kernel launch.
+    /// Counters per kernel launch.
     kernels: PerKernel<LlcKernelCounters>,
-    /// What it fetches in advance, where it does.
-    ahead: Option<Box<Ahead>>,
-    /// The half of the LLC to which it does not belong, where there are two.
+    /// The prefetcher, if the machine has one.
+    prefetcher: Option<Box<SlicePrefetcher>>,
+    /// The half of the LLC that does not contain this slice, if the LLC has two halves.
     pub(super) other: Option<Box<OtherHalf>>,
 }
 
 impl Slice {
-    /// An empty slice.
+    /// Returns an empty slice.
     pub fn new(id: SliceId, spec: &Cache, queues: &PartitionQueues) -> Self {
-        Self::with_own(id, spec, queues, &Own::default())
+        Self::with_policies(id, spec, queues, &UserPolicies::default())
     }
 
-    /// The same with the policies of the calling program.
-    pub fn with_own(id: SliceId, spec: &Cache, queues: &PartitionQueues, own: &Own) -> Self {
+    /// Returns an empty slice with user-defined policies.
+    pub fn with_policies(id: SliceId, spec: &Cache, queues: &PartitionQueues, own: &UserPolicies) -> Self {
         Self {
             id,
             sectored: spec.sectored,
             cache: DataCache::at(Level::Llc(id.0), spec, spec.ways, 0, own),
             arrivals: Ring::new(16),
-            since: Cycle::NEVER,
+            oldest_arrival: Cycle::NEVER,
             pending: Pending::new(),
             to_dram: Ring::new(queues.to_dram as usize),
             from_dram: Ring::new(queues.from_dram as usize),
             out: Ring::new(queues.out_queue as usize),
-            stuck: None,
+            failure: None,
             outcomes: [[0; 2]; 4],
             counters: LlcCounters::default(),
             applications: Box::default(),
             kernels: PerKernel::new(0),
-            ahead: None,
+            prefetcher: None,
             other: None,
         }
     }
 
-    /// The same as a part of one of two halves.
+    /// Returns the slice as part of an LLC with two halves.
     #[must_use]
-    pub fn beside(self, other: Option<Box<OtherHalf>>) -> Self {
+    pub fn with_other_half(self, other: Option<Box<OtherHalf>>) -> Self {
         Self { other, ..self }
     }
 
-    /// The same with a prefetcher; `map` tells which addresses belong to the slice.
+    /// Returns the slice with a prefetcher; `map` identifies addresses of other slices.
     #[must_use]
     pub fn with_prefetcher(self, prefetcher: Option<Prefetcher>, map: &AddressMap) -> Self {
-        let ahead = prefetcher.map(|prefetcher| Box::new(Ahead::new(prefetcher, map)));
-        Self { ahead, ..self }
+        let prefetcher = prefetcher.map(|prefetcher| Box::new(SlicePrefetcher::new(prefetcher, map)));
+        Self { prefetcher, ..self }
     }
 
-    /// Counts for each of so many kernel launches and applications, too.
+    /// Enables counters per kernel launch and per application for the given numbers of them.
     pub fn count_by(&mut self, kernels: usize, applications: usize) {
         self.kernels = PerKernel::new(kernels);
         self.applications = vec![LlcApplicationCounters::default(); applications].into();
     }
 
-    /// What was counted for each kernel launch.
+    /// Returns the counters per kernel launch.
     pub fn kernels(&self) -> &PerKernel<LlcKernelCounters> {
         &self.kernels
     }
 
-    /// What was counted for each application, where several share the GPU.
+    /// Returns the counters per application, if several share the GPU.
     pub fn applications(&self) -> &[LlcApplicationCounters] {
         &self.applications
     }
 
-    /// Bytes of the slice and of the arrays that its cycles may touch, without what grows with the requests inside.
+    /// Returns the bytes of the slice and of the arrays that a cycle may access, without arrays that grow with the number of requests.
     pub fn hot_bytes(&self) -> usize {
         size_of::<Self>() + self.cache.hot_bytes() + self.to_dram.hot_bytes() + self.from_dram.hot_bytes() + self.out.hot_bytes()
     }
 
-    /// Which slice this is.
+    /// Returns the number of the slice.
     pub fn id(&self) -> SliceId {
         self.id
     }
 
-    /// What was counted so far.
+    /// Returns the counters.
     pub fn counters(&self) -> LlcCounters {
         let [[read_hits, write_hits], pending, [read_sector_misses, write_sector_misses], [read_misses, write_misses]] = self.outcomes;
         LlcCounters {
@@ -168,143 +168,143 @@ impl Slice {
         }
     }
 
-    /// What its prefetcher did, where it has one.
+    /// Returns the counters of the prefetcher, if there is one.
     pub fn prefetches(&self) -> Option<&PrefetchCounters> {
-        self.ahead.as_ref().map(|ahead| &ahead.prefetcher.counters)
+        self.prefetcher.as_ref().map(|prefetcher| &prefetcher.inner.counters)
     }
 
-    /// Sectors of a line that it reads in a cycle: packets that may leave it in one.
+    /// Returns the sectors of a line that the slice reads per cycle, which is also the number of packets that may leave it per cycle.
     #[inline]
     pub fn read_sectors(&self) -> u32 {
         self.cache.read_sectors()
     }
 
-    /// The cache.
+    /// Returns the cache.
     pub fn cache(&self) -> &DataCache {
         &self.cache
     }
 
-    /// Takes a request that is seen at `at`. Returns how many are in front of it.
-    // Called from one place, for every request.
+    /// Queues a request that arrives in cycle `at`. Returns the number of requests in front of it.
+    // This function is called from one place, for every request.
     #[inline(always)]
     pub fn arrive(&mut self, at: Cycle, packet: &MemPacket, sets: &Sets) -> usize {
         debug_assert!(packet.sectors().0 != 0, "{}: a request for no sector of {}", self.id, packet.addr);
         let set = sets.of(packet.addr);
         let before = self.arrivals.len();
-        self.arrivals.append_with(|| Arrived { packet: *packet, at: at.0 as u32, set });
+        self.arrivals.append_with(|| ArrivedRequest { packet: *packet, at: at.0 as u32, set });
         if before == 0 {
-            self.since = at;
+            self.oldest_arrival = at;
         }
         before
     }
 
-    /// Sectors of a line that pass on their way from the host to DRAM stay, as if they had been fetched. Counts nothing.
+    /// Inserts sectors of a line that a copy from the host moves to DRAM, as if they had been fetched. Changes no counters.
     pub fn warm(&mut self, addr: Addr, set_addr: u64, sectors: SectorMask, now: Cycle) {
         self.cache.warm(addr, set_addr, sectors, now);
     }
 
-    /// As [`DataCache::leave`]. Counts nothing.
-    pub fn leave(&mut self, addr: Addr, set_addr: u64, bytes: SectorBytes, written: SectorMask, now: Cycle) {
-        self.cache.leave(addr, set_addr, bytes, written, now);
+    /// Calls [`DataCache::insert_warm`]. Changes no counters.
+    pub fn insert_warm(&mut self, addr: Addr, set_addr: u64, bytes: SectorBytes, written: SectorMask, now: Cycle) {
+        self.cache.insert_warm(addr, set_addr, bytes, written, now);
     }
 
-    /// As [`DataCache::touch`].
+    /// Calls [`DataCache::touch`].
     #[cfg(test)]
     pub(crate) fn touch(&mut self, addr: Addr, set_addr: u64, state: u8, now: Cycle) {
         self.cache.touch(addr, set_addr, state, now);
     }
 
-    /// Whether a request to DRAM waits.
+    /// Returns true if a request to DRAM waits.
     #[inline]
     pub fn has_to_dram(&self) -> bool {
         !self.to_dram.is_empty()
     }
 
-    /// Prefetches what the next cycles begin with.
+    /// Prefetches the state that the next cycles access first into the host's caches.
     #[inline]
     pub fn prefetch(&self) {
         self.arrivals.prefetch();
         self.from_dram.prefetch();
         self.out.prefetch();
         self.cache.expect_look_ups();
-        for Arrived { packet, set, .. } in self.arrivals.iter().take(EXPECTED) {
+        for ArrivedRequest { packet, set, .. } in self.arrivals.iter().take(PREFETCHED_REQUESTS) {
             self.cache.expect_address(packet.addr, *set);
         }
-        if let Some(Arrived { set, .. }) = self.arrivals.front() {
+        if let Some(ArrivedRequest { set, .. }) = self.arrivals.front() {
             self.cache.expect_room(*set);
         }
     }
 
-    /// Prefetches the request after the first `places`.
+    /// Prefetches the request behind the first `count` requests into the host's caches.
     #[inline]
-    pub fn prefetch_behind(&self, places: usize) {
-        if let Some(arrived) = self.arrivals.get(places) {
+    pub fn prefetch_behind(&self, count: usize) {
+        if let Some(arrived) = self.arrivals.get(count) {
             prefetch(&arrived.at);
         }
     }
 
-    /// The cycle of arrival of the request after the first `places`; [`Cycle::NEVER`] if there is none.
+    /// Returns the arrival cycle of the request behind the first `count` requests; [`Cycle::NEVER`] if there is none.
     #[inline]
-    pub fn blocked_from(&self, places: usize, now: Cycle) -> Cycle {
-        self.arrivals.get(places).map_or(Cycle::NEVER, |arrived| arrived.seen(now))
+    pub fn blocked_from(&self, count: usize, now: Cycle) -> Cycle {
+        self.arrivals.get(count).map_or(Cycle::NEVER, |arrived| arrived.arrival(now))
     }
 
-    /// Whether the queue to DRAM takes nothing more.
+    /// Returns true if the queue to DRAM is full.
     #[inline]
     pub fn to_dram_full(&self) -> bool {
         self.to_dram.is_full()
     }
 
-    /// Takes the oldest request to DRAM.
+    /// Removes and returns the oldest request to DRAM.
     #[inline]
     pub fn pop_to_dram(&mut self) -> Option<Down> {
         self.to_dram.pop()
     }
 
-    /// Whether nothing more can come from DRAM.
+    /// Returns true if the queue from DRAM is full.
     #[inline]
     pub fn from_dram_full(&self) -> bool {
         self.from_dram.is_full()
     }
 
-    /// The data of a fetch is on DRAM's data bus, and [`Slice::expect_data`] will be called before it comes.
+    /// Announces that the data of a fetch will arrive, and that [`Slice::expect_data`] will be called before.
     #[inline]
     pub fn expect_entry(&self, entry: u16) {
         self.cache.expect_entry(entry);
     }
 
-    /// The data of a fetch comes next, or soon.
+    /// Announces that the data of a fetch arrives soon.
     #[inline]
     pub fn expect_data(&self, entry: u16) {
         self.pending.prefetch(self.cache.expect_line(entry));
     }
 
-    /// Takes something that came from DRAM; there is room.
+    /// Queues a reply of the DRAM channel; the queue must not be full.
     #[inline]
-    pub fn push_from_dram(&mut self, what: FromDram) {
-        self.from_dram.push(what);
+    pub fn push_from_dram(&mut self, reply: DramReply) {
+        self.from_dram.push(reply);
     }
 
-    /// Takes the oldest answer for the network, where there is one, and hands it on.
+    /// Removes the oldest reply for the network and passes it to `send`. Returns false if no reply waits.
     #[inline]
-    pub fn pop_out(&mut self, hand_on: impl FnOnce(&MemPacket)) -> bool {
+    pub fn pop_out(&mut self, send: impl FnOnce(&MemPacket)) -> bool {
         let Some(number) = self.out.pop() else { return false };
-        hand_on(self.pending.get(number));
+        send(self.pending.get(number));
         self.pending.release(number);
         true
     }
 
-    /// Whether an answer waits for the network.
+    /// Returns true if a reply waits for the network.
     #[inline]
     pub fn has_out(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// One cycle.
+    /// Simulates one cycle.
     #[inline]
-    pub fn cycle(&mut self, now: Cycle, map: &LocalMap) -> Acted {
+    pub fn cycle(&mut self, now: Cycle, map: &LocalMap) -> SliceProgress {
         for _ in 0..self.cache.read_sectors() {
-            self.take_answers(now, map);
+            self.take_replies(now, map);
         }
         let mut dram = self.take_data(now, map);
         let waited = self.has_to_dram();
@@ -326,36 +326,36 @@ impl Slice {
                 }
             }
             dram |= !waited;
-            self.stuck = None;
+            self.failure = None;
         }
         let mut freed = false;
-        if self.since < now {
+        if self.oldest_arrival < now {
             if self.is_blocked() {
                 self.count_waiting(1);
             } else if self.cache.data_port_free(now) {
                 freed = self.look_up_sectors(now);
             }
         }
-        if let Some(ahead) = &mut self.ahead
-            && let Some(Sent { owner, sectors: [fetched, written] }) = ahead.look_up(self.id, &mut self.cache, now, map)
+        if let Some(prefetcher) = &mut self.prefetcher
+            && let Some(SentPrefetch { owner, sectors: [fetched, written] }) = prefetcher.look_up(self.id, &mut self.cache, now, map)
         {
-            // The oldest request may find now what it lacked.
-            self.stuck = None;
+            // The prefetch may have changed the state that made the oldest request fail.
+            self.failure = None;
             if let Some(counters) = self.kernels.get_mut(owner.kernel.index()) {
                 counters.dram_reads += fetched;
                 counters.dram_writes += written;
             }
         }
-        Acted { freed, dram }
+        SliceProgress { freed, dram }
     }
 
-    /// The next answer from the other half and the next whose data came enter the queue to the network.
-    // Called from one place, in every cycle.
+    /// Moves the next reply from the other half, and the next reply whose data has arrived, into the queue to the network.
+    // This function is called from one place, in every cycle.
     #[inline(always)]
-    fn take_answers(&mut self, now: Cycle, map: &LocalMap) {
+    fn take_replies(&mut self, now: Cycle, map: &LocalMap) {
         if let Some(other) = &mut self.other
             && !self.out.is_full()
-            && let Some(number) = other.arrived(now)
+            && let Some(number) = other.pop_arrived(now)
         {
             self.out.push(number);
         }
@@ -368,12 +368,12 @@ impl Slice {
             {
                 self.out.push(number);
             }
-            self.stuck = None;
+            self.failure = None;
         }
     }
 
-    /// Whether the answer to request `number`, whose data came, sets out for the other half.
-    // Apart: an LLC that is one does not come here.
+    /// Passes request `number`, whose data has arrived, to the other half. Returns true if its reply crosses to that half.
+    // This function is not inlined, because slices of an undivided LLC do not call it.
     #[inline(never)]
     fn crosses(&mut self, number: u32, map: &LocalMap, now: Cycle) -> bool {
         let Self { other, pending, cache, .. } = self;
@@ -381,12 +381,12 @@ impl Slice {
         let packet = pending.get(number);
         let set = cache.set_index(map.within_slice(packet.addr));
         let queued = cache.queued();
-        let crosses = other.takes(number, packet, set, cache, now);
-        cache.own_since(queued, Owner { port: packet.port, kernel: packet.kernel() }, |_| {});
+        let crosses = other.handle_access(number, packet, set, cache, now);
+        cache.set_owner_since(queued, Owner { port: packet.port, kernel: packet.kernel() }, |_| {});
         crosses
     }
 
-    /// The first cycle at or after `from` in which [`Slice::cycle`] would do more than count, provided that nothing comes.
+    /// Returns the first cycle at or after `from` in which [`Slice::cycle`] would do more than count, if nothing arrives before.
     #[inline(always)]
     pub fn next_event(&self, from: Cycle) -> Cycle {
         let mut next = Cycle::NEVER;
@@ -394,76 +394,77 @@ impl Slice {
             return from;
         }
         match self.from_dram.front() {
-            Some(FromDram::Data { .. }) => next = self.cache.fill_port_free_at(),
-            Some(FromDram::Written { .. }) if !self.out.is_full() => return from,
-            Some(FromDram::Written { .. }) | None => {}
+            Some(DramReply::Data { .. }) => next = self.cache.fill_port_free_at(),
+            Some(DramReply::Written { .. }) if !self.out.is_full() => return from,
+            Some(DramReply::Written { .. }) | None => {}
         }
-        if self.since != Cycle::NEVER && !self.is_blocked() {
-            next = next.min(self.cache.data_port_free_at().max(self.since.after(1)));
+        if self.oldest_arrival != Cycle::NEVER && !self.is_blocked() {
+            next = next.min(self.cache.data_port_free_at().max(self.oldest_arrival.after(1)));
         }
-        if let Some(ahead) = &self.ahead {
-            next = next.min(ahead.prefetcher.next_at());
+        if let Some(prefetcher) = &self.prefetcher {
+            next = next.min(prefetcher.inner.next_at());
         }
         if let Some(other) = &self.other
             && !self.out.is_full()
         {
-            next = next.min(other.next_at());
+            next = next.min(other.next_arrival());
         }
         next.max(from)
     }
 
-    /// Counts the waiting of the oldest request over cycles from `from` up to and without `until`, which are not simulated.
+    /// Counts the wait of the oldest request over the skipped cycles from `from` up to, but not including, `until`.
     #[inline(always)]
     pub fn skip(&mut self, from: Cycle, until: Cycle) {
-        let first = from.max(self.since.after(1));
+        let first = from.max(self.oldest_arrival.after(1));
         if first < until {
             self.count_waiting(until.0 - first.0);
         }
     }
 
-    /// Data from DRAM goes into the cache, an acknowledged write to its sender. Returns whether the queue it
-    /// came from was full.
-    // Called from one place, for every sector.
+    /// Takes the next reply of the DRAM channel: data fills the cache, and an acknowledgement of a write is replied to its sender. Returns
+    /// true if the queue from DRAM was full.
+    // This function is called from one place, for every sector.
     #[inline(always)]
     fn take_data(&mut self, now: Cycle, map: &LocalMap) -> bool {
         match self.from_dram.front() {
-            Some(&FromDram::Data { entry, addr, sectors }) if self.cache.fill_port_free(now) => {
+            Some(&DramReply::Data { entry, addr, sectors }) if self.cache.fill_port_free(now) => {
                 self.cache.fill_entry(entry, addr, || map.within_slice(addr), sectors, now);
             }
-            Some(&FromDram::Written { number }) if !self.out.is_full() => self.out.push(number),
+            Some(&DramReply::Written { number }) if !self.out.is_full() => self.out.push(number),
             Some(_) | None => return false,
         }
         let full = self.from_dram.is_full();
         self.from_dram.drop_front();
-        self.stuck = None;
+        self.failure = None;
         full
     }
 
-    /// Whether the oldest request cannot be looked up, or would fail again.
+    /// Returns true if the oldest request cannot be looked up, or if its look-up would fail again.
     #[inline]
     fn is_blocked(&self) -> bool {
-        self.stuck.is_some() || self.to_dram_full() || self.out.is_full()
+        self.failure.is_some() || self.to_dram_full() || self.out.is_full()
     }
 
-    /// Looks up the oldest request: up to `read_sectors` sectors of a read, one sector of a write. Returns whether the request left the queue.
+    /// Looks up the oldest request: up to `read_sectors` sectors of a read, or one sector of a write. Returns true if the request left the
+    /// queue.
     #[inline(always)]
     fn look_up_sectors(&mut self, now: Cycle) -> bool {
         let mut found = self.look_up(now);
         for _ in 1..self.cache.read_sectors() {
             let port = self.cache.data_port_free_at();
-            if found != LookedUp::Part || port > now.next() || self.is_blocked() {
+            if found != LookUpProgress::SectorOfRead || port > now.next() || self.is_blocked() {
                 break;
             }
             found = self.look_up(now);
-            self.cache.passed_beside(port, now);
+            self.cache.share_data_port_cycle(port, now);
         }
-        found == LookedUp::Whole
+        found == LookUpProgress::Finished
     }
 
-    // Called from one place, for every sector.
+    // This function is called from two places, for every sector.
     #[inline(always)]
-    fn look_up(&mut self, now: Cycle) -> LookedUp {
-        let Some(arrived) = self.arrivals.front() else { return LookedUp::Nothing };
+    fn look_up(&mut self, now: Cycle) -> LookUpProgress {
+        let Some(arrived) = self.arrivals.front() else { return LookUpProgress::Failed };
         let packet = &arrived.packet;
         let (addr, sectors, rest) = if self.sectored { first_sector(packet) } else { (packet.addr, packet.sectors(), SectorMask(0)) };
         let kind = match packet.op {
@@ -473,34 +474,34 @@ impl Slice {
         };
         let set = arrived.set;
         let owner = Owner { port: packet.port, kernel: packet.kernel() };
-        // A copy in the other half answers where that has one.
-        let copied = self.other.as_ref().is_some_and(|other| other.is_far_read(packet)) && self.cache.has(copy_of(addr), set, sectors);
-        let at = if copied { copy_of(addr) } else { addr };
-        let access = Access { addr: at, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next(), owner };
+        // A read by an SM of the other half uses the copy of that half, if there is one.
+        let copied = self.other.as_ref().is_some_and(|other| other.is_far_read(packet)) && self.cache.has(copy_addr(addr), set, sectors);
+        let at = if copied { copy_addr(addr) } else { addr };
+        let access = Access { addr: at, set, sectors, bytes: packet.bytes, kind, local: false, token: self.pending.next_number(), owner };
         let queued = self.cache.queued();
-        let Outcome { status, answer } = self.cache.access(&access, now);
-        match answer {
-            Answer::None => {
+        let Outcome { status, reply } = self.cache.access(&access, now);
+        match reply {
+            ReplySource::None => {
                 if let Status::Fail(reason) = status {
-                    self.stuck = Some(reason);
+                    self.failure = Some(reason);
                     self.count_waiting(1);
                 }
-                return LookedUp::Nothing;
+                return LookUpProgress::Failed;
             }
-            Answer::Now => {
+            ReplySource::Cache => {
                 let crosses = |other: &mut Box<OtherHalf>| {
                     let packet = MemPacket { addr, part: packet.part.with(sectors), ..*packet };
-                    other.takes(access.token, &packet, set, &mut self.cache, now)
+                    other.handle_access(access.token, &packet, set, &mut self.cache, now)
                 };
                 if copied || !self.other.as_mut().is_some_and(crosses) {
                     self.out.push(access.token);
                 }
             }
-            Answer::AtFill | Answer::FromBelow => {}
+            ReplySource::Fill | ReplySource::NextLevel => {}
         }
-        // Fetched and written sectors of the requests that it sent down.
+        // Numbers of fetched and of written sectors in the requests to DRAM.
         let mut sent = [0; 2];
-        self.cache.own_since(queued, owner, |down| sent[usize::from(!down.is_fetch())] += u64::from(down.sectors().count()));
+        self.cache.set_owner_since(queued, owner, |down| sent[usize::from(!down.is_fetch())] += u64::from(down.sectors().count()));
         if let Some(counters) = self.kernels.get_mut(packet.kernel().index()) {
             counters.llc_accesses += 1;
             counters.llc_hits += u64::from(status == Status::Hit);
@@ -509,11 +510,11 @@ impl Slice {
             counters.dram_writes += sent[1];
         }
         if kind == AccessKind::Read
-            && let Some(ahead) = &mut self.ahead
+            && let Some(prefetcher) = &mut self.prefetcher
         {
-            ahead.prefetcher.read(&access, status, now);
+            prefetcher.inner.read(&access, status, now);
         }
-        self.pending.keep(packet, addr, sectors);
+        self.pending.insert(packet, addr, sectors);
         self.outcomes[found(status)][usize::from(kind == AccessKind::Write)] += 1;
         self.counters.atomics += u64::from(kind == AccessKind::Atomic);
         if let Some(counters) = self.applications.get_mut(addr.application()) {
@@ -522,38 +523,38 @@ impl Slice {
             counters.llc_pending_hits += u64::from(status == Status::HitReserved);
         }
         if rest.0 == 0 {
-            self.since = Cycle::NEVER;
+            self.oldest_arrival = Cycle::NEVER;
             if let Some(next) = self.arrivals.next_front() {
-                self.since = next.seen(now);
-                // Sectors of a line come one after the other, mostly, and are looked up at the same place.
+                self.oldest_arrival = next.arrival(now);
+                // Most consecutive requests are for sectors of one line, which have the same set.
                 if next.packet.addr.line() != addr.line() {
                     self.cache.expect_room(next.set);
                 }
             }
-            return LookedUp::Whole;
+            return LookUpProgress::Finished;
         }
         if let Some(arrived) = self.arrivals.front_mut() {
             arrived.packet.addr = arrived.packet.addr.line();
             arrived.packet.part = arrived.packet.part.with(rest);
         }
-        if kind == AccessKind::Read { LookedUp::Part } else { LookedUp::PartOfWrite }
+        if kind == AccessKind::Read { LookUpProgress::SectorOfRead } else { LookUpProgress::SectorOfWrite }
     }
 }
 
-/// What a look-up did.
+/// The progress of a request by a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LookedUp {
-    /// Nothing: the request could not be served.
-    Nothing,
-    /// One sector of a read; others remain.
-    Part,
-    /// One sector of a write or an atomic; others remain.
-    PartOfWrite,
-    /// The last sector of a request.
-    Whole,
+enum LookUpProgress {
+    /// No progress: the look-up failed.
+    Failed,
+    /// One sector of a read was looked up; other sectors remain.
+    SectorOfRead,
+    /// One sector of a write or an atomic was looked up; other sectors remain.
+    SectorOfWrite,
+    /// The last sector of a request was looked up.
+    Finished,
 }
 
-/// What was found, as the slice counts it: the sector, that it is on its way, its line without it, or nothing.
+/// Returns the index of a look-up result in [`Slice::outcomes`]: sector present, sector in flight, line without the sector, line absent.
 #[inline]
 fn found(status: Status) -> usize {
     match status {
@@ -564,7 +565,7 @@ fn found(status: Status) -> usize {
     }
 }
 
-/// The address of the lowest of a packet's sectors, that sector, and those that remain.
+/// Returns the address of the lowest sector of a packet, this sector, and the remaining sectors.
 #[inline]
 fn first_sector(packet: &MemPacket) -> (Addr, SectorMask, SectorMask) {
     let sectors = packet.sectors().0;

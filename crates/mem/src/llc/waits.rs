@@ -1,20 +1,20 @@
-//! What the oldest request of a slice waits for: cycles counted by the reason, and the report of a deadlock.
+//! Wait reasons of the oldest request of a slice: counters of wait cycles, and the report of a deadlock.
 
 use super::Slice;
 use crate::cache::FailReason;
 
 impl Slice {
-    /// Requests and answers inside, for the report of a deadlock.
+    /// Describes the waiting requests and replies for the report of a deadlock.
     pub fn waiting(&self, lines: &mut Vec<String>) {
         if let Some(arrived) = self.arrivals.front() {
-            let why = match self.stuck {
-                Some(FailReason::NoLine) => "no line of its set can make room",
-                Some(FailReason::NoMshr) => "all MSHRs are taken",
-                Some(FailReason::MergeFull) => "its MSHR takes no more requests",
+            let why = match self.failure {
+                Some(FailReason::NoLine) => "no line of its set is evictable",
+                Some(FailReason::NoMshr) => "all MSHRs are in use",
+                Some(FailReason::MergeFull) => "its MSHR accepts no more requests",
                 Some(FailReason::QueueFull) => "the miss queue is full",
                 None if self.to_dram_full() => "the queue to DRAM is full",
                 None if self.out.is_full() => "the queue to the network is full",
-                None => "it is about to be looked up",
+                None => "its look-up is next",
             };
             let packet = &arrived.packet;
             lines.push(format!(
@@ -23,7 +23,7 @@ impl Slice {
                 self.arrivals.len(),
                 packet.addr,
                 packet.port,
-                self.since
+                self.oldest_arrival
             ));
         }
         let crossing = self.other.as_ref().map_or(0, |other| other.len());
@@ -32,11 +32,11 @@ impl Slice {
             lines.push(format!("{}: {for_data} requests wait for data from DRAM", self.id));
         }
         if let Some(packet) = self.out.front().map(|number| self.pending.get(*number)) {
-            lines.push(format!("{}: {} answers wait for the network, the oldest for {}", self.id, self.out.len(), packet.port));
+            lines.push(format!("{}: {} replies wait for the network, the oldest for {}", self.id, self.out.len(), packet.port));
         }
     }
 
-    /// Counts cycles in which the oldest request could have been looked up, by what it waited for.
+    /// Adds cycles in which the oldest request could not be looked up to the counter of the wait reason.
     #[inline]
     pub(super) fn count_waiting(&mut self, cycles: u64) {
         let counter = if self.to_dram_full() {
@@ -44,7 +44,7 @@ impl Slice {
         } else if self.out.is_full() {
             &mut self.counters.out_full
         } else {
-            match self.stuck {
+            match self.failure {
                 Some(FailReason::NoLine) => &mut self.counters.fail_no_line,
                 Some(FailReason::NoMshr) => &mut self.counters.fail_no_mshr,
                 Some(FailReason::MergeFull) => &mut self.counters.fail_merge_full,

@@ -1,11 +1,11 @@
 //! A memory partition: one DRAM channel, its LLC slices, and the arbitration between them.
 //!
-//! The unit runs in cycles of the LLC clock. The DRAM clock differs: before each LLC cycle come all DRAM edges at or before
-//! its tick, so that neither clock is rounded. The order within a DRAM edge is that of GPGPU-Sim's
-//! `memory_partition_unit::dram_cycle`: a reply leaves, the channel advances, a slice sends, a request enters the channel.
+//! The unit runs in cycles of the LLC clock. The DRAM clock differs: before each LLC cycle the unit simulates all DRAM edges at or before
+//! its tick, so that neither clock is rounded. The order within a DRAM edge follows GPGPU-Sim's `memory_partition_unit::dram_cycle`: a
+//! reply leaves, the channel advances, a slice sends, a request enters the channel.
 //!
-//! Each slice, and the DRAM arbiter, has a next cycle with work and is not visited before. Invariant:
-//! everything that could create work earlier (a message, data, a freed slot) moves that cycle forward.
+//! Each slice, and the DRAM arbiter, has a next cycle with work and is not examined before. Invariant: every event that could create work
+//! earlier (a message, data, a freed slot) moves that cycle forward.
 
 mod stalls;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use warpshard_base::{Addr, ClockDomain, Crossing, Cycle, LinkId, PartitionId, SectorBytes, SectorMask, SliceId};
 use warpshard_config::machine::{Machine, MemcpyWarms};
 use warpshard_engine::Unit;
-use warpshard_protocol::{AddressMap, CreditReceiver, CreditSender, LocalMap, MemPacket, Outbox, Payload, Warm};
+use warpshard_protocol::{AddressMap, CreditReceiver, CreditSender, HostCopy, LocalMap, MemPacket, Outbox, Payload};
 use warpshard_seam::{CacheSite, Level};
 use warpshard_stats::PerKernel;
 use warpshard_stats::activity::Log;
@@ -26,16 +26,16 @@ use warpshard_stats::activity::Log;
 use super::cache::Prefetcher;
 use super::dram::control::Issued;
 use super::dram::{Channel, RequestKind};
-use super::dram_arbiter::{DramArbiter, Places};
+use super::dram_arbiter::{DramArbiter, DramSlots};
 use super::llc::{Coalescer, LlcKernelCounters, OtherHalf, Sets, Slice};
 use super::ports::{PartitionPorts, arrival_capacity};
-use super::slice_port::{Common, SlicePort};
+use super::slice_port::{SliceParameters, SlicePort};
 use super::slices::Slices;
 use super::warm;
 
 pub use stalls::StallCounts;
 
-/// The channel, whatever its kind, in an expression.
+/// Evaluates an expression for either kind of channel.
 macro_rules! each {
     ($channel:expr, $name:ident => $body:expr) => {
         match $channel {
@@ -47,25 +47,26 @@ macro_rules! each {
 
 use each;
 
-/// Sectors of one line that lie in one slice, as accesses that are not simulated left them.
+/// Sectors of one line in one slice that remain from accesses that are not simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub struct Left {
-    /// The line, or the first of the sectors.
+pub struct WarmLine {
+    /// The address of the line, or of the first of the sectors.
     pub addr: Addr,
-    /// The bytes of each sector that are known.
+    /// The known bytes of each sector.
     pub bytes: SectorBytes,
-    /// Those of them that were written.
+    /// The sectors of which bytes were written.
     pub written: SectorMask,
 }
 
-/// What a partition is told.
+/// A decision for a partition.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum PartitionDecision {
-    /// Its slices hold what accesses that are not simulated left, in the order in which it was used; this takes no time and counts nothing.
-    Leave(Arc<[Left]>),
+    /// The slices get the lines that remain from accesses that are not simulated, in the order of their use. This takes no time and changes
+    /// no counters.
+    Warm(Arc<[WarmLine]>),
 }
 
-/// The group of each SM at the coalescers: neighbours in the order of dispatch.
+/// Returns the coalescer group of each SM: neighbours in the order of dispatch.
 fn groups(machine: &Machine) -> Arc<[u16]> {
     let (sms, order) = (machine.gpu.sms, &machine.gpu.dispatch.order);
     let mut groups = vec![0; sms as usize];
@@ -76,16 +77,16 @@ fn groups(machine: &Machine) -> Arc<[u16]> {
     groups.into()
 }
 
-/// The half of the LLC at which each SM lies. Which GPCs lie at which is not public: here, SMs that share reads lie together.
+/// Returns the LLC half of each SM. The mapping of GPCs to halves is not public; here, SMs that share reads are in the same half.
 fn halves(groups: &[u16]) -> Arc<[u8]> {
     groups.iter().map(|group| (group & 1) as u8).collect()
 }
 
-/// LLC cycles over which the times of use of lines that are left are spread.
-const LEFT_WITHIN: u64 = 500;
+/// LLC cycles over which the use times of inserted lines are spread.
+const WARM_SPREAD_CYCLES: u64 = 500;
 
-/// Requests that may leave the data bus in one span, more or less.
-const DATA: usize = 6;
+/// The approximate number of requests that leave the data bus in one span.
+const EXPECTED_RETURNS: usize = 6;
 
 /// One DRAM channel and its LLC slices.
 #[derive(Clone, Debug, warpshard_state::State)]
@@ -93,36 +94,36 @@ pub struct Partition {
     #[state(fixed)]
     map: AddressMap,
     llc_clock: ClockDomain,
-    /// LLC cycles in core cycles.
+    /// Conversion from LLC cycles to core cycles.
     pub(super) llc_to_core: Crossing,
     channel: Channel,
     pub(super) slices: Slices,
     pub(super) arbiter: DramArbiter,
-    /// Copies that passed the slices, with the cycle in which their lines are there.
-    copies: VecDeque<(Cycle, Warm)>,
-    /// When the next one passes.
+    /// Copies that passed the slices, with the cycle in which their lines are present.
+    copies: VecDeque<(Cycle, HostCopy)>,
+    /// The cycle in which the next copy passes.
     copied: Cycle,
     #[state(fixed)]
     warms: MemcpyWarms,
     pub(super) stalls: StallCounts,
-    /// Up to which LLC cycle they are known.
+    /// The LLC cycle up to which stalls have been observed.
     pub(super) watched: Cycle,
-    /// How many slices' answers wait for credits, and the least of what [`SlicePort::blocked`] says.
-    pub(super) standing_sides: u32,
+    /// The number of slices whose replies wait for credits, and the earliest [`SlicePort::blocked`].
+    pub(super) stalled_ports: u32,
     pub(super) blocked: Cycle,
-    /// Since which LLC cycle packets stand still, not counted yet: at the reply network, at the partition. Never where they do not.
-    pub(super) standing: [Cycle; 2],
+    /// The LLC cycle since which packets stall, not counted yet: at the reply network, and at the partition. `NEVER` without a stall.
+    pub(super) stalled_since: [Cycle; 2],
 }
 
 impl Partition {
-    /// A partition at cycle 0, its caches empty.
+    /// Returns a partition at cycle 0 with empty caches.
     ///
     /// # Panics
-    /// When a queue has no room for a packet.
+    /// If a queue has no space for a packet.
     pub fn new(id: PartitionId, machine: &Machine, llc_clock: ClockDomain, dram_clock: ClockDomain, ports: PartitionPorts) -> Self {
         let mem = &machine.mem;
         let count = mem.map.slices_per_partition;
-        assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without room");
+        assert!(mem.queues.to_dram >= 1 && mem.queues.from_dram >= 1 && mem.queues.out_queue >= 1, "{id} has a queue without slots");
         assert!(count <= u64::BITS, "{id} has {count} slices");
         let map = mem.map.of_partition(u32::from(id.0));
         let slice = |i: u32| {
@@ -130,7 +131,7 @@ impl Partition {
             let site = CacheSite::new(Level::Llc(number.0), mem.llc.sets, mem.llc.ways, mem.llc.line_bytes);
             let site = CacheSite { distance: mem.prefetch.distance, degree: mem.prefetch.degree, ..site };
             let prefetcher = Prefetcher::new(mem.prefetch.policy, &site, &machine.own);
-            Slice::with_own(number, &mem.llc, &mem.queues, &machine.own).with_prefetcher(prefetcher, &map)
+            Slice::with_policies(number, &mem.llc, &mem.queues, &machine.own).with_prefetcher(prefetcher, &map)
         };
         let arrival = arrival_capacity(machine);
         let groups = groups(machine);
@@ -138,14 +139,14 @@ impl Partition {
         let side = |i: u32| {
             let slice = slice(i);
             let other = OtherHalf::new(&mem.halves, &halves, slice.id().0 as u8 & 1);
-            let slice = slice.beside(other);
+            let slice = slice.with_other_half(other);
             let returns = CreditReceiver::new(LinkId(ports.credit_out.0 + i as u16), slice.id().0, arrival);
             SlicePort::new(slice, Coalescer::new(mem.coalescing, &groups), CreditSender::new(machine.noc.input_queue), returns)
         };
         let channel = Channel::new(mem, machine.clocks.dram, id, &machine.own);
         let limit = channel.queue() + mem.dram.return_queue - (count - 1).min(channel.queue());
         let local = LocalMap::new(&map);
-        let common = Common { sets: Sets::new(&local, &mem.llc), local, ports, in_queue: mem.queues.in_queue as usize };
+        let common = SliceParameters { sets: Sets::new(&local, &mem.llc), local, ports, in_queue: mem.queues.in_queue as usize };
         let clocks = (llc_clock, dram_clock);
         Self {
             map: map.clone(),
@@ -153,100 +154,100 @@ impl Partition {
             llc_to_core: Crossing::new(llc_clock, llc_clock),
             channel,
             slices: Slices::new(id, common, (0..count).map(side).collect()),
-            arbiter: DramArbiter::new(clocks, mem.dram_latency, Places::new(limit), count as usize),
+            arbiter: DramArbiter::new(clocks, mem.dram_latency, DramSlots::new(limit), count as usize),
             copies: VecDeque::new(),
             copied: Cycle::NEVER,
-            // The host copies for the SMs; what serves CPU cores alone keeps nothing of it.
+            // The host copies for the SMs; a partition that serves only CPU cores caches none of it.
             warms: if u32::from(id.0) < mem.map.reserved { MemcpyWarms::Off } else { mem.memcpy_warms },
             stalls: StallCounts::default(),
             watched: Cycle(0),
-            standing_sides: 0,
+            stalled_ports: 0,
             blocked: Cycle::NEVER,
-            standing: [Cycle::NEVER; 2],
+            stalled_since: [Cycle::NEVER; 2],
         }
     }
 
-    /// The same, which counts stalls in cycles of `core_clock` instead of the LLC's.
+    /// Returns the partition, which then counts stalls in cycles of `core_clock` instead of LLC cycles.
     #[must_use]
     pub fn with_core_clock(self, core_clock: ClockDomain) -> Self {
         Self { llc_to_core: Crossing::new(self.llc_clock, core_clock), ..self }
     }
 
-    /// The same, counting for each of so many kernel launches and applications, too.
+    /// Returns the partition with additional counters for each of `kernels` kernel launches and `applications` applications.
     #[must_use]
     pub fn counting_by(mut self, kernels: usize, applications: usize) -> Self {
         self.slices.ports.iter_mut().for_each(|side| side.slice.count_by(kernels, applications));
         self
     }
 
-    /// What its slices counted for each kernel launch.
+    /// Returns the counters of the slices per kernel launch.
     pub fn kernels(&self) -> impl Iterator<Item = &PerKernel<LlcKernelCounters>> {
         self.slices().map(Slice::kernels)
     }
 
-    /// How long packets stood still at the networks.
+    /// Returns the stall cycles of packets at the networks.
     pub fn stalls(&self) -> &StallCounts {
         &self.stalls
     }
 
-    /// Which partition this is.
+    /// Returns the number of the partition.
     pub fn id(&self) -> PartitionId {
         self.slices.id
     }
 
-    /// The slices.
+    /// Returns the slices.
     pub fn slices(&self) -> impl ExactSizeIterator<Item = &Slice> {
         self.slices.ports.iter().map(|side| &side.slice)
     }
 
-    /// Its slices with their sides of the networks.
+    /// Returns the slices with their network ports.
     #[cfg(test)]
     pub(super) fn into_slice_ports(self) -> Vec<SlicePort> {
         self.slices.ports.into_vec()
     }
 
-    /// The DRAM channel.
+    /// Returns the DRAM channel.
     pub fn channel(&self) -> &Channel {
         &self.channel
     }
 
-    /// Keeps DRAM commands from now on in `log`, in cycles of the command clock.
+    /// Starts to record DRAM commands in `log`, in cycles of the command clock.
     pub fn record_commands(&mut self, log: Log<Issued>) {
         self.channel.record(log);
     }
 
-    /// The DRAM commands that were kept.
+    /// Stops the recording and returns the recorded DRAM commands.
     pub fn take_commands(&mut self) -> Log<Issued> {
         self.channel.take_log()
     }
 
-    /// Takes credits or word of a copy.
+    /// Receives credits or the notification of a copy.
     #[cold]
     #[inline(never)]
     fn deliver_other(&mut self, link: LinkId, at: Cycle, payload: Payload) {
-        assert!(at >= self.slices.now, "{}: {link} brings a message for {at}, which is before {}", self.slices.id, self.slices.now);
+        assert!(at >= self.slices.now, "{}: {link} delivers a message for {at}, which is before {}", self.slices.id, self.slices.now);
         match payload {
             Payload::Credit(credit) => {
                 let slice = usize::from(link.0.wrapping_sub(self.slices.common.ports.credit_in.0));
-                assert!(slice < self.slices.ports.len(), "{}: credits come over {link}, which is no output", self.slices.id);
+                assert!(slice < self.slices.ports.len(), "{}: credits arrive over {link}, which is not an output", self.slices.id);
                 let side = &mut self.slices.ports[slice];
                 side.answers.deliver(at, credit.count);
-                // Without an answer that waits, credits are taken when there is one.
+                // Without a waiting reply, credits are collected when there is one.
                 if side.has_out() {
                     side.due = side.due.min(at);
                     self.slices.due = self.slices.due.min(at);
                 }
             }
-            Payload::Warm(copy) => {
-                debug_assert_eq!(link, self.slices.common.ports.from_grid, "{}: a copy comes over another link", self.slices.id);
+            Payload::HostCopy(copy) => {
+                debug_assert_eq!(link, self.slices.common.ports.from_grid, "{}: a copy arrives over another link", self.slices.id);
                 self.copies.push_back((at, copy));
                 self.copied = self.copied.min(at);
             }
-            other => panic!("{}: {link} brings {other:?} at {at}", self.slices.id),
+            other => panic!("{}: {link} delivers {other:?} at {at}", self.slices.id),
         }
     }
 
-    /// Takes a request for a slice.
+    /// Receives a request for a slice.
     #[inline(always)]
     fn deliver_request(&mut self, link: LinkId, at: Cycle, packet: &MemPacket) {
         if at < self.slices.now {
@@ -275,10 +276,10 @@ impl Partition {
     #[cold]
     #[inline(never)]
     fn refuse(&self, link: LinkId, at: Cycle) -> ! {
-        panic!("{}, {}: {link} brings a request for {at}, which is past, or is no input", self.slices.id, self.slices.now);
+        panic!("{}, {}: {link} delivers a request for {at}, which is past, or {link} is not an input", self.slices.id, self.slices.now);
     }
 
-    /// Works through the cycles in which there is something to do.
+    /// Simulates the cycles with work.
     #[inline]
     fn run_events(&mut self, until: Cycle, out: &mut Outbox) {
         loop {
@@ -299,11 +300,11 @@ impl Partition {
         }
     }
 
-    /// Works through all cycles and edges, whether there is something to do or not.
+    /// Simulates all cycles and edges, with or without work.
     #[inline(never)]
     fn run_cycles(&mut self, until: Cycle, out: &mut Outbox) {
         if let Some(before) = self.slices.now.0.checked_sub(1) {
-            // Edges that were passed over are past.
+            // Edges that were skipped are past.
             self.arbiter.edge = self.arbiter.edge.max(self.arbiter.llc_to_dram.last_at_or_before(Cycle(before)).next());
         }
         while self.slices.now < until {
@@ -315,10 +316,10 @@ impl Partition {
         }
     }
 
-    /// Prefetches where the data goes that is on the data bus.
+    /// Prefetches the destinations of the data on the data bus.
     #[inline]
     fn expect_data(&self) {
-        let moving = || (0..).map_while(|place| self.channel.moving(place)).take(DATA);
+        let moving = || (0..).map_while(|place| self.channel.moving(place)).take(EXPECTED_RETURNS);
         let reads = || {
             moving().filter_map(|request| match request.kind() {
                 RequestKind::Read { entry } => Some((self.slices.slice(request.slice), entry)),
@@ -329,19 +330,19 @@ impl Partition {
         reads().for_each(|(slice, entry)| slice.expect_data(entry));
     }
 
-    /// Lets LLC cycles pass in which nothing happens.
+    /// Skips LLC cycles without work.
     #[inline]
     fn pass(&mut self, until: Cycle) {
         self.slices.now = self.slices.now.max(until);
         self.watch_stalls();
     }
 
-    /// Counts what the slices waited up to the present.
+    /// Updates the waiting counters of the slices up to the present.
     fn catch_up(&mut self) {
         self.slices.ports.iter_mut().for_each(|side| side.catch_up(self.slices.now));
     }
 
-    /// Copies pass the slices whose time has come.
+    /// Applies the copies whose cycle has come to the slices.
     #[cold]
     #[inline(never)]
     fn take_copies(&mut self) {
@@ -352,30 +353,31 @@ impl Partition {
         self.copied = self.copies.front().map_or(Cycle::NEVER, |(at, _)| *at);
     }
 
-    /// See [`PartitionDecision::Leave`].
-    fn leave(&mut self, lines: &[Left]) {
+    /// Executes [`PartitionDecision::Warm`].
+    fn warm_lines(&mut self, lines: &[WarmLine]) {
         let Self { map, slices: Slices { ports, now, .. }, .. } = self;
         let first = ports.first().map_or(0, |side| side.slice.id().0);
         for (i, left) in (0..).zip(lines) {
-            // Replacement goes by the time of use, so each has its own, up to some spread, which ends before the next launch begins.
-            let used = Cycle(now.0 + 1 + i * LEFT_WITHIN / lines.len() as u64);
+            // Replacement uses the time of use, so each line has a separate one, spread over a span that ends before the next launch
+            // begins.
+            let used = Cycle(now.0 + 1 + i * WARM_SPREAD_CYCLES / lines.len() as u64);
             let port = map.slice_of(left.addr).0.checked_sub(first).and_then(|slice| ports.get_mut(usize::from(slice)));
             if let Some(side) = port {
-                side.slice.leave(left.addr, map.within_slice(left.addr), left.bytes, left.written, used);
+                side.slice.insert_warm(left.addr, map.within_slice(left.addr), left.bytes, left.written, used);
             }
         }
     }
 
-    /// One cycle of the slices that have something to do.
+    /// Simulates one cycle of the slices with work.
     #[inline]
     fn slice_cycles(&mut self, out: &mut Outbox) {
         self.watch_stalls();
         let mut dram = false;
         let (mut due, mut blocked) = (Cycle::NEVER, Cycle::NEVER);
-        let Self { slices: Slices { ports, now, common, .. }, standing_sides, .. } = self;
+        let Self { slices: Slices { ports, now, common, .. }, stalled_ports, .. } = self;
         for (i, side) in (0..).zip(ports) {
             if side.due <= *now {
-                dram |= side.cycle(i, *now, common, standing_sides, out);
+                dram |= side.cycle(i, *now, common, stalled_ports, out);
             }
             due = due.min(side.due);
             blocked = blocked.min(side.blocked);
@@ -387,7 +389,7 @@ impl Partition {
         }
     }
 
-    /// Works through all DRAM edges at or before the present LLC cycle, whether anything happens in them or not.
+    /// Simulates all DRAM edges at or before the present LLC cycle, with or without work.
     fn pass_edges(&mut self) {
         let last = self.arbiter.llc_to_dram.last_at_or_before(self.slices.now);
         while self.arbiter.edge <= last {
@@ -395,7 +397,7 @@ impl Partition {
         }
     }
 
-    /// Works through a DRAM edge and finds the next one.
+    /// Simulates a DRAM edge and finds the next one.
     #[inline]
     fn dram_cycle(&mut self, edge: Cycle) {
         each!(&mut self.channel, channel => self.arbiter.dram_cycle(&mut self.slices, &mut **channel, edge));

@@ -1,4 +1,4 @@
-//! The contract of a unit: messages, spans, cuts and counters of a partition.
+//! The unit interface of a partition: messages, spans, cuts and counters.
 
 use warpshard_base::{Cycle, LinkId, prefetch};
 use warpshard_engine::Unit;
@@ -15,7 +15,8 @@ impl Unit for Partition {
     type Event = EventKind;
     type Decision = PartitionDecision;
 
-    // Called for every message, from one loop: nearly all are requests, which are copied once, from where they lie.
+    // This function is called for every message, from one loop. Nearly all messages are requests, which are copied only once, directly from
+    // the message.
     #[inline(always)]
     fn deliver(&mut self, link: LinkId, at: Cycle, payload: &Payload) {
         if let Payload::Mem(packet) = payload {
@@ -63,7 +64,7 @@ impl Unit for Partition {
         self.pass(at);
         self.catch_up();
         self.settle_stalls();
-        // Edges before the present's are past; the open span of a full queue is split behind them.
+        // Edges before the present are past; the open span of a full queue is split after them.
         let past = self.arbiter.llc_to_dram.last_at_or_before(Cycle(at.0.saturating_sub(1))).next();
         if let Some(since) = self.arbiter.full_since.filter(|since| *since < past) {
             each!(&mut self.channel, channel => channel.count_full(past.0 - since.0));
@@ -100,8 +101,8 @@ impl Unit for Partition {
         visitor.counters(&self.stalls);
     }
 
-    fn apply(&mut self, _: Cycle, PartitionDecision::Leave(lines): &PartitionDecision) {
-        self.leave(lines);
+    fn apply(&mut self, _: Cycle, PartitionDecision::Warm(lines): &PartitionDecision) {
+        self.warm_lines(lines);
     }
 
     fn sends_events(&self) -> bool {
@@ -117,7 +118,7 @@ impl Unit for Partition {
         }
         let inside = self.channel.occupancy();
         if inside + self.arbiter.delayed.len() > 0 {
-            lines.push(format!("{} requests on the way to DRAM, {inside} in the channel", self.arbiter.delayed.len()));
+            lines.push(format!("{} requests in front of DRAM, {inside} in the channel", self.arbiter.delayed.len()));
         }
         lines
     }

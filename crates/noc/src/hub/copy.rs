@@ -1,6 +1,6 @@
-//! The copy engine: moves memory between GPUs line by line, as reads and, when these are answered, writes.
+//! The copy engine, which moves memory between GPUs line by line, with a read per line and, after its replies, a write.
 //!
-//! In: copies, answers. Out: requests and finished copies. Copies under way take turns. Invariant: a line is written once, after
+//! Input: copies and replies. Output: requests and finished copies. The active copies take turns. Invariant: a line is written once, after
 //! all of its sectors were read.
 
 use std::collections::VecDeque;
@@ -8,29 +8,29 @@ use std::collections::VecDeque;
 use warpshard_base::{Addr, KernelIndex, LINE_BYTES, SECTOR_BYTES, SectorMask};
 use warpshard_protocol::{COPY_PORT, MemOp, MemPacket, PacketPart};
 
-/// A copy.
+/// A copy between GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct CopyJob {
-    /// The name under which it was launched.
+    /// The number under which the copy was launched.
     pub kernel: KernelIndex,
-    /// First byte read.
+    /// The first source address.
     pub from: Addr,
-    /// First byte written.
+    /// The first destination address.
     pub to: Addr,
-    /// Length.
+    /// The length in bytes.
     pub bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Active {
     job: CopyJob,
-    /// Bytes of which the reading has begun.
+    /// Bytes for which a read has been issued.
     begun: u64,
-    /// Lines under way.
+    /// The number of lines in flight.
     open: u32,
 }
 
-/// A line under way.
+/// A line in flight.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Line {
     kernel: KernelIndex,
@@ -40,16 +40,16 @@ struct Line {
     writing: bool,
 }
 
-/// What an answer leads to.
+/// The action that follows a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
-    /// Nothing yet.
+pub(super) enum CopyAction {
+    /// No action: the line waits for more replies.
     Wait,
-    /// This is written.
+    /// The write of the line is issued.
     Write(MemPacket),
-    /// The line is done.
+    /// The line is complete.
     Line,
-    /// It was the last one of a copy.
+    /// The line is complete, and with it the copy.
     Copy(KernelIndex),
 }
 
@@ -71,12 +71,12 @@ impl CopyEngine {
         self.active.push_back(Active { job, begun: 0, open: 0 });
     }
 
-    /// Lines under way.
+    /// Returns the number of lines in flight.
     pub(super) fn open(&self) -> usize {
         self.lines.len() - self.free.len()
     }
 
-    /// The next line to read, if there is one and it has room.
+    /// Returns the read of the next line, unless all lines are read or too many are in flight.
     pub(super) fn read(&mut self) -> Option<MemPacket> {
         if self.free.is_empty() && self.lines.len() >= self.most {
             return None;
@@ -105,32 +105,32 @@ impl CopyEngine {
         Some(MemPacket { token, ..packet })
     }
 
-    /// An answer to a line came.
-    pub(super) fn answer(&mut self, token: u32, sectors: SectorMask) -> Then {
+    /// Records a reply with `sectors` of a line and returns the action that follows.
+    pub(super) fn record_reply(&mut self, token: u32, sectors: SectorMask) -> CopyAction {
         let line = &mut self.lines[token as usize];
         line.left.0 &= !sectors.0;
         if line.left.0 != 0 {
-            return Then::Wait;
+            return CopyAction::Wait;
         }
         if !line.writing {
             let packet = packet(line.to, u64::from(line.bytes), MemOp::Write, line.kernel);
             (line.writing, line.left) = (true, packet.sectors());
-            return Then::Write(MemPacket { token, ..packet });
+            return CopyAction::Write(MemPacket { token, ..packet });
         }
         let kernel = line.kernel;
         self.free.push(token);
-        let Some(place) = self.active.iter().position(|copy| copy.job.kernel == kernel) else { return Then::Line };
+        let Some(place) = self.active.iter().position(|copy| copy.job.kernel == kernel) else { return CopyAction::Line };
         let copy = &mut self.active[place];
         copy.open -= 1;
         if copy.open > 0 || copy.begun < copy.job.bytes {
-            return Then::Line;
+            return CopyAction::Line;
         }
         self.active.remove(place);
-        Then::Copy(kernel)
+        CopyAction::Copy(kernel)
     }
 }
 
-/// A request for bytes of one line.
+/// Returns a request for bytes of one line.
 fn packet(addr: Addr, bytes: u64, op: MemOp, kernel: KernelIndex) -> MemPacket {
     let (first, last) = (addr.sector_index(), (addr.0 % LINE_BYTES + bytes - 1) / SECTOR_BYTES);
     let sectors = SectorMask((((2u32 << last) - 1) & !((1u32 << first) - 1)) as u8);
@@ -158,12 +158,14 @@ mod tests {
             assert!(!reads.is_empty() && reads.len() <= 3);
             for read in reads {
                 assert_eq!((read.port, read.op), (COPY_PORT, MemOp::Read));
-                let Then::Write(write) = engine.answer(read.token, read.sectors()) else { panic!("a read leads to a write") };
+                let CopyAction::Write(write) = engine.record_reply(read.token, read.sectors()) else {
+                    panic!("the replies to a read cause a write")
+                };
                 written += engine.lines[read.token as usize].bytes;
                 assert_eq!(write.op, MemOp::Write);
-                match engine.answer(write.token, write.sectors()) {
-                    Then::Copy(kernel) => done = Some(kernel),
-                    then => assert_eq!(then, Then::Line),
+                match engine.record_reply(write.token, write.sectors()) {
+                    CopyAction::Copy(kernel) => done = Some(kernel),
+                    then => assert_eq!(then, CopyAction::Line),
                 }
             }
         }
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn sectors_and_bytes_are_those_of_the_address() {
+    fn copy_requests_cover_the_sectors_and_bytes_of_their_address() {
         let whole = packet(Addr(0x1000), 128, MemOp::Write, KernelIndex(0));
         assert_eq!((whole.addr, whole.sectors(), whole.bytes), (Addr(0x1000), SectorMask::ALL, u32::MAX));
         let part = packet(Addr(0x1044), 4, MemOp::Write, KernelIndex(0));

@@ -1,16 +1,16 @@
-//! The hub of a GPU: where links to other GPUs end. A switch or a host's root is a hub without a GPU.
+//! The hub of a GPU, at which links to other GPUs end. A switch or the root of a host is a hub without a GPU.
 //!
-//! In: requests of this GPU's SMs for memory of other GPUs, replies to requests that it made for others, packets from other nodes, copies
-//! and signals of the grid scheduler. Out: the same on their way. Requests of other GPUs enter this GPU's request network under a name of the
-//! hub's own (`slots`), and the answers find their way back by it.
+//! Input: requests of this GPU's SMs for memory of other GPUs, replies to requests that it made for other GPUs, packets from other nodes,
+//! and copies and signals of the grid scheduler. Output: the same packets, one hop further. Requests of other GPUs enter this GPU's request
+//! network with a token of the hub (`slots`), which routes the replies back.
 //!
-//! Packets wait in queues by input; the first of each waits at its output (`output`). On the links between nodes a packet has a virtual
-//! channel by its kind, request or reply, and by the links it has passed. A packet therefore waits only for packets that are further on their
-//! way, and replies wait for no request: no circle of packets that wait for each other can close (Gunther, "Prevention of deadlocks in
-//! packet-switched data transport systems", IEEE Transactions on Communications 29(4), 1981). A request of another GPU waits for a place among
-//! those under way in this GPU's memory, which are answered whatever waits here.
+//! Packets wait in queues by input; the first packet of each queue waits at its output (`output`). A packet on a link between nodes has a
+//! virtual channel by its kind, request or reply, and by the number of links it has passed. A packet therefore waits only for packets that
+//! are further on their route, and replies wait for no request, so that no cycle of waiting packets can form (Gunther, "Prevention of
+//! deadlocks in packet-switched data transport systems", IEEE Transactions on Communications 29(4), 1981). A request of another GPU waits
+//! for a slot among the requests in flight to this GPU's memory, whose replies do not depend on packets that wait here.
 //!
-//! Per cycle: what became visible, then the outputs in the order of their numbers.
+//! In each cycle the hub first processes messages that become visible, then the outputs in ascending order.
 
 mod copy;
 mod counters;
@@ -43,99 +43,106 @@ use super::subnet::Direction;
 use copy::CopyEngine;
 pub use copy::CopyJob;
 pub use counters::{HubCounters, LinkCounters};
-use output::{Leads, Output, Rate};
+use output::{Output, OutputKind, Rate};
 use pages::Pages;
 use ports::Role;
 pub use ports::{GpuPorts, HubPorts, LanePort, NetPorts};
-use slots::{Asker, Slots};
+use slots::{ReplySlots, Requester};
 
-/// What a hub needs to know besides its ports.
+/// The parameters of a hub besides its ports.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct HubSpec {
     /// The memory map.
     #[state(fixed)]
     pub homes: Homes,
-    /// Where an address lies in this GPU's memory.
+    /// The address map of this GPU's memory.
     #[state(fixed)]
     pub map: AddressMap,
-    /// Requests of other GPUs under way in this GPU's memory.
+    /// The largest number of requests of other GPUs in flight to this GPU's memory.
     pub pending: u32,
-    /// Lines that the copy engine has under way.
+    /// The largest number of lines that the copy engine has in flight.
     pub copy_lines: u32,
-    /// Cycles until a new page has a home.
+    /// Cycles from the first access of a page to the assignment of its home.
     pub fault_latency: u64,
-    /// The copies of the workload.
+    /// The copies in the workload.
     pub copies: Arc<BTreeMap<KernelIndex, CopyJob>>,
 }
 
-/// Queues of the hub itself, after those of its links and ports.
+/// Internal queues of the hub, which follow the queues of its links and ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-enum Own {
-    /// Signals and lookups of pages.
+enum InternalQueue {
+    /// Signals of kernel ends, and page lookups.
     Signals,
     /// Reads of the copy engine.
     Reads,
-    /// Its writes.
+    /// Writes of the copy engine.
     Writes,
     /// Packets that waited for the home of their page.
     Resumed,
-    /// Answers of the table of pages.
+    /// Replies of the page directory.
     Answers,
-    /// What SMs hear of pages.
+    /// Notices to SMs that a page lies on this GPU.
     Notices,
 }
 
-const OWN: [Own; 6] = [Own::Signals, Own::Reads, Own::Writes, Own::Resumed, Own::Answers, Own::Notices];
+const INTERNAL_QUEUES: [InternalQueue; 6] = [
+    InternalQueue::Signals,
+    InternalQueue::Reads,
+    InternalQueue::Writes,
+    InternalQueue::Resumed,
+    InternalQueue::Answers,
+    InternalQueue::Notices,
+];
 
-/// Queues of the copy engine's writes, by the line's way: one whose link is busy holds up no write for another. The first is among [`OWN`],
-/// the others follow.
-const WRITE_WAYS: u16 = 8;
+/// Queues of the copy engine's writes, selected by the line address, so that a busy link does not block the writes for another link. The
+/// first is among [`INTERNAL_QUEUES`], the others follow.
+const WRITE_QUEUES: u16 = 8;
 
-/// Reads of the copy engine that wait at most.
-const READS_AHEAD: u32 = 16;
+/// The largest number of queued reads of the copy engine.
+const MAX_QUEUED_READS: u32 = 16;
 
-/// Where an input's packets come from.
+/// The source of an input's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-enum From {
+enum InputSource {
     Lane,
     Request,
     Reply,
-    Own(Own),
+    InternalQueue(InternalQueue),
 }
 
-/// A queue, and its first packet as it will leave.
+/// An input queue, with the head packet in the form in which it leaves.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct Input {
-    from: From,
+    from: InputSource,
     queue: Queue,
     returns: Option<CreditReceiver>,
     head: MemPacket,
-    /// Who is booked when the packet enters the request network.
-    books: Option<Asker>,
+    /// The requester for which a slot is allocated when the packet enters the request network.
+    slot_for: Option<Requester>,
 }
 
-/// What happens to a packet.
+/// The next step of a packet.
 enum Step {
-    /// It leaves so, over this output and virtual channel, and books a place for its answer.
-    Leave(MemPacket, usize, u8, Option<Asker>),
-    /// It ends here.
+    /// The packet leaves in this form over this output and virtual channel, and allocates a slot for its reply if it has a requester.
+    Leave(MemPacket, usize, u8, Option<Requester>),
+    /// The packet is consumed in the hub.
     End,
 }
 
-/// The hub inside a GPU.
+/// The state of a hub inside a GPU.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Inside {
+struct GpuState {
     ports: GpuPorts,
     spec: HubSpec,
-    slots: Slots,
+    slots: ReplySlots,
     copy: CopyEngine,
     pages: Pages,
     counters: HubCounters,
-    /// What the grid scheduler sent.
+    /// Messages of the grid scheduler with their cycles of arrival.
     orders: VecDeque<(Cycle, Payload)>,
 }
 
-/// A hub, or a switch.
+/// A hub or a switch.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Hub {
     name: String,
@@ -143,44 +150,46 @@ pub struct Hub {
     now: Cycle,
     inputs: Box<[Input]>,
     outputs: Box<[Output]>,
-    /// What becomes visible, and when: inputs, then outputs (credits), then orders of the grid scheduler, then answers of the table of pages.
+    /// The cycles in which messages become visible, with an index: inputs, then outputs (credits), then orders of the grid scheduler, then
+    /// replies of the page directory.
     events: BinaryHeap<Reverse<(Cycle, u32)>>,
-    inside: Option<Inside>,
+    inside: Option<GpuState>,
 }
 
 impl Hub {
-    /// A hub called `name`, at cycle 0, whose clock has so many kilohertz. One with ports inside a GPU has a `spec`, a switch has none.
+    /// Returns a hub called `name`, at cycle 0, with a clock of `kilohertz`. A hub with ports inside a GPU needs a `spec`, a switch has
+    /// none.
     ///
     /// # Panics
-    /// When one of the two is there without the other.
+    /// If only one of the two is present.
     pub fn new(name: String, ports: HubPorts, spec: Option<HubSpec>, kilohertz: u64) -> Self {
         let channels = 2 * ports.hops as usize;
         let mut inputs = Vec::new();
         let mut add = |from, returns| {
-            inputs.push(Input { from, queue: Queue::new(), returns, head: MemPacket::default(), books: None });
+            inputs.push(Input { from, queue: Queue::new(), returns, head: MemPacket::default(), slot_for: None });
         };
         for lane in &ports.lanes_in {
-            (0..channels as u16).for_each(|channel| add(From::Lane, Some(CreditReceiver::new(lane.credit, channel, lane.buffer))));
+            (0..channels as u16).for_each(|channel| add(InputSource::Lane, Some(CreditReceiver::new(lane.credit, channel, lane.buffer))));
         }
         let lane_output = |lane: &LanePort| {
-            let leads = Leads::Lane { port: *lane, rate: Rate::new(lane.bandwidth, kilohertz), counters: LinkCounters::default() };
-            Output::new(leads, lane.data, channels, lane.buffer)
+            let kind = OutputKind::Lane { port: *lane, rate: Rate::new(lane.bandwidth, kilohertz), counters: LinkCounters::default() };
+            Output::new(kind, lane.data, channels, lane.buffer)
         };
         let mut outputs: Vec<Output> = ports.lanes_out.iter().map(lane_output).collect();
         if let Some(gpu) = &ports.gpu {
-            for (from, net) in [(From::Request, &gpu.request), (From::Reply, &gpu.reply)] {
+            for (from, net) in [(InputSource::Request, &gpu.request), (InputSource::Reply, &gpu.reply)] {
                 (0..gpu.ports).for_each(|port| add(from, Some(CreditReceiver::new(LinkId(net.credit_to.0 + port), port, net.places.0))));
             }
-            OWN.into_iter().for_each(|own| add(From::Own(own), None));
-            (1..WRITE_WAYS).for_each(|_| add(From::Own(Own::Writes), None));
-            for (leads, net) in [(Leads::Request, &gpu.request), (Leads::Reply, &gpu.reply)] {
-                outputs.extend((0..gpu.ports).map(|port| Output::new(leads.clone(), LinkId(net.to.0 + port), 1, net.places.1)));
+            INTERNAL_QUEUES.into_iter().for_each(|own| add(InputSource::InternalQueue(own), None));
+            (1..WRITE_QUEUES).for_each(|_| add(InputSource::InternalQueue(InternalQueue::Writes), None));
+            for (kind, net) in [(OutputKind::Request, &gpu.request), (OutputKind::Reply, &gpu.reply)] {
+                outputs.extend((0..gpu.ports).map(|port| Output::new(kind.clone(), LinkId(net.to.0 + port), 1, net.places.1)));
             }
         }
         assert_eq!(ports.gpu.is_some(), spec.is_some(), "{name}: a hub has a GPU, a switch has none");
-        let inside = ports.gpu.zip(spec).map(|(ports, spec)| Inside {
+        let inside = ports.gpu.zip(spec).map(|(ports, spec)| GpuState {
             ports,
-            slots: Slots::new(spec.pending),
+            slots: ReplySlots::new(spec.pending),
             copy: CopyEngine::new(spec.copy_lines),
             pages: Pages::default(),
             counters: HubCounters::default(),
@@ -190,18 +199,18 @@ impl Hub {
         Self { name, ports, now: Cycle(0), inputs: inputs.into(), outputs: outputs.into(), events: BinaryHeap::new(), inside }
     }
 
-    /// Virtual channels of a link for each kind of packet.
+    /// Returns the number of virtual channels of a link per kind of packet.
     fn hops(&self) -> usize {
         self.ports.hops as usize
     }
 
-    fn inside(&mut self) -> &mut Inside {
+    fn inside(&mut self) -> &mut GpuState {
         let Self { inside, name, now, .. } = self;
         inside.as_mut().unwrap_or_else(|| panic!("{name}, {now}: a switch has no GPU"))
     }
 
-    /// The input of a queue of the hub itself.
-    fn own(&self, own: Own) -> usize {
+    /// Returns the input index of an internal queue.
+    fn own(&self, own: InternalQueue) -> usize {
         let ports = self.ports.gpu.map_or(0, |gpu| usize::from(gpu.ports));
         self.ports.lanes_in.len() * 2 * self.hops() + 2 * ports + own as usize
     }
@@ -212,13 +221,13 @@ impl Hub {
         }
     }
 
-    fn push_own(&mut self, own: Own, packet: MemPacket) {
+    fn push_own(&mut self, own: InternalQueue, packet: MemPacket) {
         self.push(self.own(own), self.now.after(1), &packet);
     }
 
     fn push_write(&mut self, packet: MemPacket) {
-        let way = usize::from(Homes::way(packet.addr, WRITE_WAYS));
-        let input = if way == 0 { self.own(Own::Writes) } else { self.own(Own::Notices) + way };
+        let way = usize::from(Homes::way(packet.addr, WRITE_QUEUES));
+        let input = if way == 0 { self.own(InternalQueue::Writes) } else { self.own(InternalQueue::Notices) + way };
         self.push(input, self.now.after(1), &packet);
     }
 
@@ -233,9 +242,9 @@ impl Hub {
             } else if what < self.inputs.len() + self.outputs.len() {
                 self.collect(what - self.inputs.len());
             } else if what == self.inputs.len() + self.outputs.len() {
-                self.take_orders();
+                self.execute_orders();
             } else {
-                self.answer_lookups();
+                self.send_lookup_replies();
             }
         }
         for output in 0..self.outputs.len() {
@@ -258,7 +267,7 @@ impl Hub {
         self.outputs[output].wake(self.now);
     }
 
-    /// Looks at the first packet of an input, which waits at no output yet.
+    /// Examines the head packet of an input, which does not yet wait at an output.
     fn examine(&mut self, input: usize, out: &mut Outbox) {
         loop {
             let Some(waiting) = self.inputs[input].queue.front() else { return };
@@ -268,8 +277,8 @@ impl Hub {
                 return;
             }
             match self.step(self.inputs[input].from, packet, out) {
-                Step::Leave(packet, output, channel, books) => {
-                    (self.inputs[input].head, self.inputs[input].books) = (packet, books);
+                Step::Leave(packet, output, channel, slot_for) => {
+                    (self.inputs[input].head, self.inputs[input].slot_for) = (packet, slot_for);
                     self.outputs[output].wait(input as u16, channel, self.now);
                     return;
                 }
@@ -286,46 +295,46 @@ impl Hub {
         }
     }
 
-    /// Sends the next packet of an output; returns whether there was one.
+    /// Sends the next packet of an output; returns true if there was one.
     fn grant(&mut self, output: usize, out: &mut Outbox) -> bool {
         let (inputs, inside) = (&self.inputs, &self.inside);
-        let room = inside.as_ref().is_none_or(|inside| inside.slots.has_room());
-        let may = |input: u16| room || inputs[usize::from(input)].books.is_none();
+        let room = inside.as_ref().is_none_or(|inside| inside.slots.has_free_slot());
+        let may = |input: u16| room || inputs[usize::from(input)].slot_for.is_none();
         let Some((input, _, since)) = self.outputs[output].take(self.now, may) else {
             if let Some(inside) = &mut self.inside
                 && !room
-                && matches!(self.outputs[output].leads, Leads::Request)
+                && matches!(self.outputs[output].kind, OutputKind::Request)
             {
                 inside.counters.pending_stalls += 1;
             }
             return false;
         };
         let input = usize::from(input);
-        let Input { head: mut packet, books, from, .. } = self.inputs[input];
-        if let (Some(asker), Some(inside)) = (books, &mut self.inside) {
-            packet.token = inside.slots.book(asker, packet.sectors());
+        let Input { head: mut packet, slot_for, from, .. } = self.inputs[input];
+        if let (Some(requester), Some(inside)) = (slot_for, &mut self.inside) {
+            packet.token = inside.slots.allocate(requester, packet.sectors());
         }
         let lane = &mut self.outputs[output];
-        let direction = match lane.leads {
-            Leads::Lane { .. } if Path::decode(packet.slice).reply => Direction::Reply,
-            Leads::Lane { .. } | Leads::Request => Direction::Request,
-            Leads::Reply => Direction::Reply,
+        let direction = match lane.kind {
+            OutputKind::Lane { .. } if Path::decode(packet.slice).reply => Direction::Reply,
+            OutputKind::Lane { .. } | OutputKind::Request => Direction::Request,
+            OutputKind::Reply => Direction::Reply,
         };
         let data = u64::from(direction.data_sectors(&packet)) * warpshard_base::SECTOR_BYTES;
         let end = lane.send(self.now, data, since);
         out.send(lane.link, end, Payload::Mem(packet));
         self.drop_front(input, out);
-        if from == From::Own(Own::Reads) {
+        if from == InputSource::InternalQueue(InternalQueue::Reads) {
             self.read_ahead();
         }
         self.examine(input, out);
         true
     }
 
-    /// What happens to a packet that is first in its queue.
-    fn step(&mut self, from: From, packet: MemPacket, out: &mut Outbox) -> Step {
+    /// Returns the next step of a packet at the head of its queue.
+    fn step(&mut self, from: InputSource, packet: MemPacket, out: &mut Outbox) -> Step {
         match from {
-            From::Lane => {
+            InputSource::Lane => {
                 let path = Path::decode(packet.slice);
                 if self.inside.as_ref().is_some_and(|inside| inside.ports.gpu == path.to) {
                     return self.arrive(packet, path, out);
@@ -335,28 +344,28 @@ impl Hub {
                 }
                 self.leave(packet, Path { hop: path.hop + 1, ..path })
             }
-            From::Request => {
+            InputSource::Request => {
                 self.count_remote(&packet);
                 self.request(packet, false)
             }
-            From::Own(Own::Reads | Own::Writes) => self.request(packet, false),
-            From::Own(Own::Resumed) => self.request(packet, true),
-            From::Own(Own::Signals | Own::Answers) => self.leave(packet, Path::decode(packet.slice)),
-            From::Own(Own::Notices) => self.to_reply(packet),
-            From::Reply => self.answered(packet, out),
+            InputSource::InternalQueue(InternalQueue::Reads | InternalQueue::Writes) => self.request(packet, false),
+            InputSource::InternalQueue(InternalQueue::Resumed) => self.request(packet, true),
+            InputSource::InternalQueue(InternalQueue::Signals | InternalQueue::Answers) => self.leave(packet, Path::decode(packet.slice)),
+            InputSource::InternalQueue(InternalQueue::Notices) => self.to_reply(packet),
+            InputSource::Reply => self.handle_reply(packet, out),
         }
     }
 
-    /// Sends a packet over the link that leads to the end of its path.
+    /// Returns the step of a packet that leaves over the link towards the end of its path.
     fn leave(&self, packet: MemPacket, path: Path) -> Step {
         let ways = &self.ports.ways[path.to.index()];
-        assert!(!ways.is_empty() && usize::from(path.hop) < self.hops(), "{}, {}: no way for {path:?}", self.name, self.now);
+        assert!(!ways.is_empty() && usize::from(path.hop) < self.hops(), "{}, {}: no route for {path:?}", self.name, self.now);
         let way = ways[usize::from(Homes::way(packet.addr, ways.len() as u16))];
         let channel = usize::from(path.hop) + if path.reply { self.hops() } else { 0 };
         Step::Leave(MemPacket { slice: path.encode(), ..packet }, usize::from(way), channel as u8, None)
     }
 
-    /// A packet that ends in this GPU.
+    /// Returns the step of a packet whose destination is this GPU.
     fn arrive(&mut self, packet: MemPacket, path: Path, out: &mut Outbox) -> Step {
         let now = self.now;
         let inside = self.inside();
@@ -367,22 +376,22 @@ impl Hub {
                 Step::End
             }
             PAGE_PORT if path.reply => {
-                self.learn(packet.addr, GpuId(packet.token as u8));
+                self.record_home(packet.addr, GpuId(packet.token as u8));
                 Step::End
             }
             PAGE_PORT => {
-                self.ask(packet.addr, path.from);
+                self.handle_lookup(packet.addr, path.from);
                 Step::End
             }
             COPY_PORT if path.reply => {
-                self.copy_answer(packet.token, packet.sectors(), out);
+                self.handle_copy_reply(packet.token, packet.sectors(), out);
                 Step::End
             }
             _ if path.reply => self.to_reply(packet),
             port => {
                 inside.counters.served_requests += 1;
                 inside.counters.served_sectors += u64::from(packet.sectors().count());
-                self.to_request(packet, Asker { gpu: path.from, port, token: packet.token })
+                self.to_request(packet, Requester { gpu: path.from, port, token: packet.token })
             }
         }
     }
@@ -392,7 +401,7 @@ impl Hub {
     }
 }
 
-/// A packet without data.
+/// Returns a packet without data.
 fn control(port: PortId, addr: Addr, token: u32, path: Path, kernel: KernelIndex) -> MemPacket {
     let part = PacketPart::new(kernel, SectorMask(0));
     MemPacket { addr, token, bytes: 0, port, slice: path.encode(), part, op: MemOp::Write }
@@ -460,7 +469,7 @@ impl Unit for Hub {
             visitor.counters(&inside.counters);
         }
         for output in &self.outputs {
-            if let Leads::Lane { port, counters, .. } = &output.leads {
+            if let OutputKind::Lane { port, counters, .. } = &output.kind {
                 visitor.component("link", u32::from(port.lane));
                 visitor.counters(counters);
             }
@@ -474,10 +483,10 @@ impl Unit for Hub {
     fn waiting(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (number, output) in self.outputs.iter().enumerate().filter(|(_, output)| output.waiting() > 0) {
-            let what = match &output.leads {
-                Leads::Lane { port, .. } => format!("link {}", port.lane),
-                Leads::Request => "the request network".to_owned(),
-                Leads::Reply => "the reply network".to_owned(),
+            let what = match &output.kind {
+                OutputKind::Lane { port, .. } => format!("link {}", port.lane),
+                OutputKind::Request => "the request network".to_owned(),
+                OutputKind::Reply => "the reply network".to_owned(),
             };
             let credits: u32 = output.credits.iter().map(warpshard_protocol::CreditSender::available).sum();
             lines.push(format!("{} queues wait for {what} (output {number}), which has {credits} credits", output.waiting()));

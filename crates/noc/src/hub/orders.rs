@@ -1,28 +1,28 @@
-//! What the grid scheduler asks for: copies, and signals to other GPUs.
+//! Orders of the grid scheduler: copies, and signals to other GPUs.
 
 use std::cmp::Reverse;
 
 use warpshard_base::{Addr, SectorMask};
 use warpshard_protocol::{Outbox, Path, Payload, SIGNAL_PORT, Signal};
 
-use super::copy::Then;
-use super::{Hub, Own, READS_AHEAD, control};
+use super::copy::CopyAction;
+use super::{Hub, InternalQueue, MAX_QUEUED_READS, control};
 
 impl Hub {
-    /// Does what the grid scheduler asked for by now.
-    pub(super) fn take_orders(&mut self) {
+    /// Executes the orders of the grid scheduler that have arrived by now.
+    pub(super) fn execute_orders(&mut self) {
         let now = self.now;
         let gpu = self.inside().ports.gpu;
         while let Some((_, order)) = self.inside().orders.pop_front_if(|(at, _)| *at <= now) {
             match order {
                 Payload::StartCopy(kernel) => {
                     let job = self.inside().spec.copies.get(&kernel).copied();
-                    self.inside().copy.start(job.unwrap_or_else(|| panic!("{gpu}, {now}: {kernel} is no copy")));
+                    self.inside().copy.start(job.unwrap_or_else(|| panic!("{gpu}, {now}: {kernel} is not a copy")));
                     self.read_ahead();
                 }
                 Payload::Ended(Signal { kernel, to }) => {
                     let path = Path { from: gpu, to, hop: 0, reply: false };
-                    self.push_own(Own::Signals, control(SIGNAL_PORT, Addr(0), 0, path, kernel));
+                    self.push_own(InternalQueue::Signals, control(SIGNAL_PORT, Addr(0), 0, path, kernel));
                 }
                 other => panic!("{gpu}, {now}: the grid scheduler sent {other:?}"),
             }
@@ -33,27 +33,27 @@ impl Hub {
         }
     }
 
-    /// Keeps reads of the copy engine waiting.
+    /// Refills the queue of the copy engine's reads.
     pub(super) fn read_ahead(&mut self) {
-        let reads = self.own(Own::Reads);
-        while self.inputs[reads].queue.len() < READS_AHEAD
+        let reads = self.own(InternalQueue::Reads);
+        while self.inputs[reads].queue.len() < MAX_QUEUED_READS
             && let Some(read) = self.inside().copy.read()
         {
-            self.push_own(Own::Reads, read);
+            self.push_own(InternalQueue::Reads, read);
         }
     }
 
-    /// A line, or a part of one, was read or written for the copy engine.
-    pub(super) fn copy_answer(&mut self, token: u32, sectors: SectorMask, out: &mut Outbox) {
+    /// Handles a reply to the copy engine for all or some sectors of a line.
+    pub(super) fn handle_copy_reply(&mut self, token: u32, sectors: SectorMask, out: &mut Outbox) {
         let now = self.now;
         let inside = self.inside();
-        let then = inside.copy.answer(token, sectors);
+        let then = inside.copy.record_reply(token, sectors);
         match then {
-            Then::Wait => {}
-            Then::Write(write) => self.push_write(write),
-            Then::Line | Then::Copy(_) => {
+            CopyAction::Wait => {}
+            CopyAction::Write(write) => self.push_write(write),
+            CopyAction::Line | CopyAction::Copy(_) => {
                 inside.counters.copied_lines += 1;
-                if let Then::Copy(kernel) = then {
+                if let CopyAction::Copy(kernel) = then {
                     inside.counters.copies += 1;
                     out.send(inside.ports.to_grid, now, Payload::CopyDone(kernel));
                 }

@@ -1,8 +1,9 @@
-//! The outputs of a hub: links to other nodes, which take time for every byte, and ports at the networks, which take a packet per cycle.
+//! The outputs of a hub: links to other nodes, whose packets take time per byte, and ports at the networks, which take one packet per
+//! cycle.
 //!
-//! Inputs wait at the output of their first packet in the order in which they began to; one whose virtual channel has no credit is passed over.
-//! The sending of a packet of B bytes takes B / bandwidth, counted in fractions of a cycle: what is left of a cycle carries over to the next
-//! packet as long as the link does not stand idle.
+//! Inputs wait at the output of their head packet in order of arrival; an input whose virtual channel has no credit is skipped. Sending a
+//! packet of B bytes takes B / bandwidth, counted in fractions of a cycle. The unused fraction of a cycle carries over to the next packet
+//! unless the link becomes idle.
 
 use std::collections::VecDeque;
 
@@ -12,34 +13,35 @@ use warpshard_protocol::CreditSender;
 use super::counters::LinkCounters;
 use super::ports::LanePort;
 
-/// What an output leads to.
+/// The destination of an output.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) enum Leads {
-    /// Another node.
+pub(super) enum OutputKind {
+    /// A link to another node.
     Lane { port: LanePort, rate: Rate, counters: LinkCounters },
-    /// The request network, through a port.
+    /// A port of the request network.
     Request,
-    /// The reply network.
+    /// A port of the reply network.
     Reply,
 }
 
-/// How long bytes take, in fractions of a cycle.
+/// The bandwidth of a link, in fractions of a cycle per byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Rate {
-    /// Parts of a cycle that a byte takes, and parts of a cycle.
+    /// Fractions of a cycle per byte, and fractions per cycle.
     per_byte: u64,
     per_cycle: u64,
-    /// Parts that were begun.
+    /// Fractions already used of the last cycle.
     carried: u64,
 }
 
 impl Rate {
-    /// Of a link of `megabytes` per second at a clock of `kilohertz`.
+    /// Returns the rate of a link with `megabytes` per second at a clock of `kilohertz`.
     pub(super) fn new(megabytes: u32, kilohertz: u64) -> Self {
         Self { per_byte: kilohertz, per_cycle: 1000 * u64::from(megabytes), carried: 0 }
     }
 
-    /// Sends `bytes` after the packet before, or after an idle span: the whole cycles that this takes, and those until the last byte has left.
+    /// Sends `bytes` after the previous packet, or after an idle span. Returns the whole cycles that this takes, and the cycles until the
+    /// last byte has left.
     pub(super) fn send(&mut self, bytes: u64, idle: bool) -> (u64, u64) {
         let parts = bytes * self.per_byte + if idle { 0 } else { self.carried };
         self.carried = parts % self.per_cycle;
@@ -47,63 +49,64 @@ impl Rate {
     }
 }
 
-/// An output.
+/// An output of a hub.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Output {
-    pub(super) leads: Leads,
-    /// Where packets go.
+    pub(super) kind: OutputKind,
+    /// The link over which packets leave.
     pub(super) link: LinkId,
-    /// Places at the far end, for each virtual channel.
+    /// Credits for the buffers at the far end, one sender per virtual channel.
     pub(super) credits: Box<[CreditSender]>,
-    /// Inputs whose first packet goes here, with its virtual channel and since when.
+    /// Inputs whose head packet requests this output, with its virtual channel and the cycle of the request.
     waiting: VecDeque<(u16, u8, Cycle)>,
-    /// When the next packet may leave, if one waits and has a credit.
+    /// The next cycle in which a packet may leave; [`Cycle::NEVER`] if no packet waits or none has a credit.
     pub(super) next: Cycle,
-    /// When the packet before has left.
+    /// The cycle from which the output is free.
     pub(super) free_at: Cycle,
-    /// Since when all that wait lack credits.
-    stuck: Option<Cycle>,
+    /// The cycle since which all waiting packets lack credits.
+    stalled_since: Option<Cycle>,
 }
 
 impl Output {
-    pub(super) fn new(leads: Leads, link: LinkId, channels: usize, places: u32) -> Self {
+    pub(super) fn new(kind: OutputKind, link: LinkId, channels: usize, places: u32) -> Self {
         let credits = vec![CreditSender::new(places); channels].into();
-        Self { leads, link, credits, waiting: VecDeque::new(), next: Cycle::NEVER, free_at: Cycle(0), stuck: None }
+        Self { kind, link, credits, waiting: VecDeque::new(), next: Cycle::NEVER, free_at: Cycle(0), stalled_since: None }
     }
 
-    /// An input waits.
+    /// Adds an input to the waiting ones.
     pub(super) fn wait(&mut self, input: u16, channel: u8, now: Cycle) {
         self.waiting.push_back((input, channel, now));
         if self.credits[usize::from(channel)].can_send() {
             self.wake(now);
         } else if self.next == Cycle::NEVER {
-            self.stuck.get_or_insert(now);
+            self.stalled_since.get_or_insert(now);
         }
     }
 
-    /// Something changed for those that wait.
+    /// Reschedules the output after a change, such as a new credit, that may unblock a waiting input.
     pub(super) fn wake(&mut self, now: Cycle) {
         if !self.waiting.is_empty() {
-            self.unstick(now);
+            self.end_stall(now);
             self.next = self.next.min(self.free_at.max(now));
         }
     }
 
-    fn unstick(&mut self, now: Cycle) {
-        if let Some(since) = self.stuck.take()
-            && let Leads::Lane { counters, .. } = &mut self.leads
+    fn end_stall(&mut self, now: Cycle) {
+        if let Some(since) = self.stalled_since.take()
+            && let OutputKind::Lane { counters, .. } = &mut self.kind
         {
             counters.credit_stalls += now.0.saturating_sub(since.0);
         }
     }
 
-    /// The input whose packet leaves at `now`, and since when it waited; `None` when none can.
+    /// Removes and returns the input whose packet leaves at `now`, its channel and the cycle since which it waited; `None` if no packet can
+    /// leave.
     pub(super) fn take(&mut self, now: Cycle, may: impl Fn(u16) -> bool) -> Option<(u16, u8, Cycle)> {
         let ready = |(input, channel, _): &(u16, u8, Cycle)| self.credits[usize::from(*channel)].can_send() && may(*input);
         let Some(place) = self.waiting.iter().position(ready) else {
             self.next = Cycle::NEVER;
             if !self.waiting.is_empty() {
-                self.stuck.get_or_insert(now);
+                self.stalled_since.get_or_insert(now);
             }
             return None;
         };
@@ -112,10 +115,10 @@ impl Output {
         Some(taken)
     }
 
-    /// A packet of so many bytes of data leaves; returns the cycle in which its last byte has.
+    /// Sends a packet with `data_bytes` bytes of data; returns the cycle in which its last byte has left.
     pub(super) fn send(&mut self, now: Cycle, data_bytes: u64, since: Cycle) -> Cycle {
-        let end = match &mut self.leads {
-            Leads::Lane { port, rate, counters } => {
+        let end = match &mut self.kind {
+            OutputKind::Lane { port, rate, counters } => {
                 let bytes = data_bytes + u64::from(port.header_bytes);
                 let (whole, end) = rate.send(bytes, now > self.free_at);
                 self.free_at = now.after(whole);
@@ -127,7 +130,7 @@ impl Output {
                 counters.queue_cycles += now.0 - since.0;
                 now.after(end)
             }
-            Leads::Request | Leads::Reply => {
+            OutputKind::Request | OutputKind::Reply => {
                 self.free_at = now.after(1);
                 now
             }
@@ -136,15 +139,15 @@ impl Output {
         end
     }
 
-    /// Counts up to `at`.
+    /// Updates the stall counter up to `at`.
     pub(super) fn settle(&mut self, at: Cycle) {
-        if let Some(since) = self.stuck {
-            self.unstick(at);
-            self.stuck = Some(since.max(at));
+        if let Some(since) = self.stalled_since {
+            self.end_stall(at);
+            self.stalled_since = Some(since.max(at));
         }
     }
 
-    /// Inputs that wait.
+    /// Returns the number of waiting inputs.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -162,6 +165,6 @@ mod tests {
         assert_eq!(spans, [(6, 7), (7, 8), (6, 7), (7, 8), (6, 7)]);
         let whole: u64 = spans.iter().map(|(whole, _)| whole).sum();
         assert_eq!(whole, 5 * 144 * 1_132_000 / 25_000_000);
-        assert_eq!(rate.send(144, true), (6, 7), "an idle link has nothing to carry over");
+        assert_eq!(rate.send(144, true), (6, 7), "an idle link carries no fraction over");
     }
 }

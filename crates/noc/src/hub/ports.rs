@@ -1,83 +1,83 @@
-//! The links of the engine that a hub has, and what kind of message each brings.
+//! The engine links of a hub, and the kind of message on each.
 
 use warpshard_base::{GpuId, LinkId};
 
-/// A link to or from another node, in one direction.
+/// A unidirectional link to or from another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct LanePort {
-    /// Its number among all links of the system.
+    /// The number of the link among all links of the system.
     pub lane: u16,
-    /// Packets.
+    /// The engine link of packets.
     pub data: LinkId,
-    /// Credits, in the other direction.
+    /// The engine link of credits, in the opposite direction.
     pub credit: LinkId,
-    /// Whether it is one of the links to hosts.
+    /// True for a link to a host.
     pub host: bool,
-    /// Megabytes per second.
+    /// Bandwidth in megabytes per second.
     pub bandwidth: u32,
-    /// Bytes of a packet beyond its data.
+    /// Bytes of a packet's header.
     pub header_bytes: u32,
     /// Packets that the buffer of each virtual channel holds at the far end.
     pub buffer: u32,
 }
 
-/// The ports of a hub at one of the networks; of each kind one per port, with consecutive numbers.
+/// The ports of a hub at one of the networks. Each field is the first of consecutive links, one per port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct NetPorts {
-    /// Packets from the network, and credits for them.
+    /// Packets from the network.
     pub from: LinkId,
-    /// Credits to the network.
+    /// Credits to the network, for packets from it.
     pub credit_to: LinkId,
     /// Packets to the network.
     pub to: LinkId,
-    /// Credits from the network.
+    /// Credits from the network, for packets to it.
     pub credit_from: LinkId,
-    /// Packets that each queue from the network holds, and each to it.
+    /// Packets that each queue from the network holds, and packets that each queue to it holds.
     pub places: (u32, u32),
 }
 
 /// The ports of a hub inside its GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct GpuPorts {
-    /// Which GPU.
+    /// The number of the GPU.
     pub gpu: GpuId,
-    /// Ports at each network.
+    /// The number of ports at each network.
     pub ports: u16,
-    /// Requests of SMs to other GPUs, and of other GPUs to the slices.
+    /// The ports for requests of SMs to other GPUs, and of other GPUs to the slices.
     pub request: NetPorts,
-    /// Replies to the SMs, and of the slices to other GPUs.
+    /// The ports for replies to the SMs, and of the slices to other GPUs.
     pub reply: NetPorts,
-    /// The number that the first port has among the requesters of the reply network.
+    /// The number of the first port among the requesters of the reply network.
     pub first_port: u16,
-    /// SMs, which hear of pages.
+    /// The number of SMs, which receive page notices.
     pub sms: u16,
-    /// To and from the grid scheduler.
+    /// The link to the grid scheduler.
     pub to_grid: LinkId,
-    /// See `to_grid`.
+    /// The link from the grid scheduler.
     pub from_grid: LinkId,
 }
 
 /// All links of a hub or switch.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct HubPorts {
-    /// Inside its GPU; `None` for a switch or host.
+    /// The ports inside the GPU; `None` for a switch or host.
     pub gpu: Option<GpuPorts>,
     /// Links to other nodes.
     pub lanes_out: Vec<LanePort>,
     /// Links from other nodes.
     pub lanes_in: Vec<LanePort>,
-    /// For each GPU, the links that lead there, as places among `lanes_out`.
+    /// The links that lead to each GPU, as indices into `lanes_out`.
     pub ways: Vec<Vec<u16>>,
-    /// Links of the longest path between two GPUs.
+    /// Links on the longest path between two GPUs.
     pub hops: u32,
 }
 
-/// What a message over a link is for.
+/// The meaning of a message on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A packet from another node.
+    /// A packet from another node, by link.
     LaneIn(usize),
-    /// Credits of another node.
+    /// Credits of another node, by link.
     LaneCredit(usize),
     /// A packet of a network, by port.
     FromRequest(usize),
@@ -85,12 +85,12 @@ pub(super) enum Role {
     /// Credits of a network, by port.
     RequestCredit(usize),
     ReplyCredit(usize),
-    /// The grid scheduler.
+    /// A message of the grid scheduler.
     Grid,
 }
 
 impl HubPorts {
-    /// What comes over a link.
+    /// Returns the kind of message that arrives over a link.
     pub(super) fn role(&self, link: LinkId) -> Option<Role> {
         if let Some(gpu) = &self.gpu {
             let within = |first: LinkId| link.0.checked_sub(first.0).filter(|port| *port < gpu.ports).map(usize::from);

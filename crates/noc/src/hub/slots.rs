@@ -1,66 +1,66 @@
-//! Requests that wait for answers of the GPU's memory: who asked, under which name, and which sectors are still to come.
+//! ReplySlots of requests that wait for replies of the GPU's memory: requester, token and missing sectors.
 
 use warpshard_base::{GpuId, PortId, SectorMask};
 
-/// Who asked.
+/// The requester of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
-pub(super) struct Asker {
-    /// Its GPU.
+pub(super) struct Requester {
+    /// The GPU of the requester.
     pub(super) gpu: GpuId,
-    /// Its port there.
+    /// The port of the requester in its GPU.
     pub(super) port: PortId,
-    /// Its name of the request.
+    /// The token that the requester gave the request.
     pub(super) token: u32,
 }
 
-/// A place for each request.
+/// The slots of requests in flight.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Slots {
-    places: Vec<(Asker, SectorMask)>,
+pub(super) struct ReplySlots {
+    places: Vec<(Requester, SectorMask)>,
     free: Vec<u32>,
     most: usize,
 }
 
-impl Slots {
+impl ReplySlots {
     pub(super) fn new(most: u32) -> Self {
         Self { places: Vec::new(), free: Vec::new(), most: most as usize }
     }
 
-    /// Whether a request may be sent.
+    /// Returns true if a slot is free.
     #[inline]
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn has_free_slot(&self) -> bool {
         !self.free.is_empty() || self.places.len() < self.most
     }
 
-    /// Requests that wait.
+    /// Returns the number of slots in use.
     pub(super) fn used(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// Books a request; returns its name.
-    pub(super) fn book(&mut self, asker: Asker, sectors: SectorMask) -> u32 {
+    /// Allocates a slot for a request and returns the request's new token.
+    pub(super) fn allocate(&mut self, requester: Requester, sectors: SectorMask) -> u32 {
         match self.free.pop() {
             Some(place) => {
-                self.places[place as usize] = (asker, sectors);
+                self.places[place as usize] = (requester, sectors);
                 place
             }
             None => {
-                self.places.push((asker, sectors));
+                self.places.push((requester, sectors));
                 self.places.len() as u32 - 1
             }
         }
     }
 
-    /// An answer with these sectors came; returns who asked, and whether that was all of it.
-    pub(super) fn answer(&mut self, name: u32, sectors: SectorMask) -> (Asker, bool) {
-        let (asker, left) = &mut self.places[name as usize];
-        debug_assert!(left.0 != 0, "an answer to nobody: {name}");
+    /// Records a reply with these sectors; returns the requester, and true if the reply completes the request.
+    pub(super) fn record_reply(&mut self, name: u32, sectors: SectorMask) -> (Requester, bool) {
+        let (requester, left) = &mut self.places[name as usize];
+        debug_assert!(left.0 != 0, "a reply without a request: {name}");
         left.0 &= !sectors.0;
-        let (asker, whole) = (*asker, left.0 == 0);
+        let (requester, whole) = (*requester, left.0 == 0);
         if whole {
             self.free.push(name);
         }
-        (asker, whole)
+        (requester, whole)
     }
 }
 
@@ -69,13 +69,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_free_again_when_all_sectors_came() {
-        let mut slots = Slots::new(1);
-        let asker = Asker { gpu: GpuId(3), port: PortId(7), token: 99 };
-        let name = slots.book(asker, SectorMask(0b1010));
-        assert!(!slots.has_room() && slots.used() == 1);
-        assert_eq!(slots.answer(name, SectorMask(0b0010)), (asker, false));
-        assert_eq!(slots.answer(name, SectorMask(0b1000)), (asker, true));
-        assert!(slots.has_room() && slots.used() == 0);
+    fn a_slot_is_free_again_after_all_sectors_arrived() {
+        let mut slots = ReplySlots::new(1);
+        let requester = Requester { gpu: GpuId(3), port: PortId(7), token: 99 };
+        let name = slots.allocate(requester, SectorMask(0b1010));
+        assert!(!slots.has_free_slot() && slots.used() == 1);
+        assert_eq!(slots.record_reply(name, SectorMask(0b0010)), (requester, false));
+        assert_eq!(slots.record_reply(name, SectorMask(0b1000)), (requester, true));
+        assert!(slots.has_free_slot() && slots.used() == 0);
     }
 }

@@ -1,18 +1,18 @@
-//! Two hubs at the two ends of a link, by the cycle.
+//! Tests of two hubs at the two ends of a link, cycle by cycle.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use warpshard_base::{ClockDomain, SliceId, Tick, UnitId};
 use warpshard_engine::Route;
-use warpshard_protocol::{HomeRule, OWN_PAGE, PacketPart, PartitionHash};
+use warpshard_protocol::{HomeRule, OWN_PAGE_TOKEN, PacketPart, PartitionHash};
 
 use super::*;
 
-/// Links: of each hub sixteen, then the link between them.
+/// Links of each hub; the link between the hubs follows.
 const PER_HUB: u16 = 16;
 const LANES: u16 = 2 * PER_HUB;
-/// Nanoseconds, and cycles at 1 GHz.
+/// The link latency in nanoseconds, and in cycles at 1 GHz.
 const LATENCY: u64 = 20;
 
 fn net(first: u16) -> NetPorts {
@@ -20,7 +20,7 @@ fn net(first: u16) -> NetPorts {
     NetPorts { from, credit_to, to, credit_from, places: (64, 64) }
 }
 
-/// The hub of a GPU of two, with a port at each network and a link of 16 GB/s to the other: 16 bytes per cycle.
+/// Returns the hub of one of two GPUs, with one port per network and a link of 16 GB/s to the other hub: 16 bytes per cycle.
 fn hub(gpu: u8, rule: HomeRule, buffer: u32) -> Hub {
     let first = PER_HUB * u16::from(gpu);
     let lane = |number: u16| LanePort {
@@ -63,7 +63,7 @@ fn hub(gpu: u8, rule: HomeRule, buffer: u32) -> Hub {
 
 struct Pair {
     hubs: [Hub; 2],
-    /// What left the hubs for their GPUs: hub, link within the hub, cycle, packet.
+    /// Messages from the hubs to their GPUs: hub, link within the hub, cycle, packet.
     out: Vec<(u8, u16, u64, Payload)>,
     now: u64,
 }
@@ -77,7 +77,8 @@ impl Pair {
         self.hubs[usize::from(hub)].deliver(LinkId(PER_HUB * u16::from(hub) + link), Cycle(at), &Payload::Mem(packet));
     }
 
-    /// Runs both to a cycle; what goes between them takes the link's latency, and credits for what leaves come back at once.
+    /// Runs both hubs until a cycle. Messages between them take the latency of the link, and credits for packets that leave are returned
+    /// immediately.
     fn run(&mut self, until: u64) {
         let clock = ClockDomain { period: 1 };
         let route = Route { to: UnitId(0), from_clock: clock, to_clock: clock, latency: Tick(LATENCY) };
@@ -121,15 +122,16 @@ fn read(addr: u64, token: u32) -> MemPacket {
 }
 
 #[test]
-fn a_remote_read_takes_header_link_and_data_there_and_back() {
+fn a_remote_read_takes_the_time_of_header_link_and_data() {
     let mut pair = Pair::new(HomeRule::Interleaved, 8);
-    // A line of GPU 1, asked for by SM 1 of GPU 0.
+    // SM 1 of GPU 0 reads a line of GPU 1.
     pair.give(0, 0, 10, read(0x1080, 77));
     pair.run(100);
-    // A header of 16 bytes takes a cycle: it has left in 11 and arrives in 31.
+    // A header of 16 bytes takes one cycle: the packet leaves in cycle 11 and arrives in cycle 31.
     let (at, there) = pair.packets(1, 2)[0];
     assert_eq!((at, there.port, there.slice, there.addr), (31, PortId(4), SliceId(0), Addr(0x1080)));
-    // The memory answers in two halves; data and header are 80 bytes, 5 cycles: 105 and 110, and 20 more to arrive.
+    // The memory replies in two halves. Data and header are 80 bytes, which take 5 cycles: they leave in 105 and 110 and arrive 20 cycles
+    // later.
     pair.give(1, 4, 100, MemPacket { part: there.part.with(SectorMask(0b0011)), ..there });
     pair.give(1, 4, 100, MemPacket { part: there.part.with(SectorMask(0b1100)), ..there });
     pair.run(200);
@@ -140,8 +142,8 @@ fn a_remote_read_takes_header_link_and_data_there_and_back() {
 
 #[test]
 fn a_link_sends_as_many_bytes_as_it_has_bandwidth_and_no_more_than_it_has_credits() {
-    // 40 writes of a line: header and data are 144 bytes, 9 cycles. With 8 places the link sends without a break: a credit is back after two
-    // latencies and what the network takes, 41 cycles, less than the 72 of 8 packets.
+    // The test sends 40 writes of a line: header and data are 144 bytes, 9 cycles. With 8 slots the link sends without a gap: a credit
+    // returns after two latencies and the time in the network, 41 cycles, less than the 72 cycles of 8 packets.
     for (buffer, span) in [(8, 9 * 39), (2, 0)] {
         let mut pair = Pair::new(HomeRule::Interleaved, buffer);
         let write = |n: u64| MemPacket { op: MemOp::Write, ..read(0x1000 + 0x2000 * n, n as u32) };
@@ -159,12 +161,12 @@ fn a_link_sends_as_many_bytes_as_it_has_bandwidth_and_no_more_than_it_has_credit
         let there = pair.packets(1, 2);
         let (first, last) = (there[0].0, there[39].0);
         assert_eq!(there.len(), 40);
-        // First: visible in 5, sent by 14, there in 34.
+        // The first packet is visible in cycle 5, leaves by 14 and arrives in 34.
         assert_eq!(first, 34);
         if span > 0 {
             assert_eq!(last - first, span);
         } else {
-            // Two packets per round trip: 9 cycles to send, 20 there, and 20 back for the credit.
+            // Two packets are sent per round trip: 9 cycles to send, 20 of latency, and 20 for the returning credit.
             assert_eq!(last - first, 19 * 49 + 9);
         }
         assert_eq!(pair.packets(0, 6).len(), 40, "every write is acknowledged once");
@@ -172,19 +174,19 @@ fn a_link_sends_as_many_bytes_as_it_has_bandwidth_and_no_more_than_it_has_credit
 }
 
 #[test]
-fn a_page_goes_to_the_gpu_that_asks_first_and_its_sms_hear_of_it() {
+fn a_page_is_assigned_to_its_first_requester_whose_sms_are_notified() {
     let mut pair = Pair::new(HomeRule::FirstTouch, 8);
-    // Page 1, whose entry GPU 1 keeps.
+    // GPU 1 has the directory entry of page 1.
     pair.give(0, 0, 10, read(0x1080, 5));
     pair.run(90);
     assert!(pair.out.is_empty() || pair.packets(0, 2).is_empty());
-    // The lookup leaves in 11, since what the hub itself sends is visible a cycle later, has left in 12 and is there in 32; 50 cycles later its
-    // answer becomes visible in 83, has left in 84 and is back in 104; the request goes on in 105.
+    // The hub's lookup becomes visible after one cycle, in 11, leaves in 12 and arrives in 32. After 50 cycles its reply becomes visible in
+    // 83, leaves in 84 and arrives in 104; the request proceeds in 105.
     pair.run(300);
     assert_eq!(pair.packets(0, 2).iter().map(|(at, packet)| (*at, packet.addr.0)).collect::<Vec<_>>(), [(105, 0x1080)]);
     let heard: Vec<_> = pair.packets(0, 6).iter().map(|(_, packet)| (packet.port.0, packet.token, packet.addr.0)).collect();
-    assert_eq!(heard, [0, 1, 2, 3].map(|sm| (sm, OWN_PAGE, 0x1000)));
-    // The other GPU asks later, and is sent there.
+    assert_eq!(heard, [0, 1, 2, 3].map(|sm| (sm, OWN_PAGE_TOKEN, 0x1000)));
+    // A later lookup of the other GPU returns the same home.
     pair.give(1, 0, 400, read(0x1000, 6));
     pair.run(700);
     assert_eq!(pair.packets(0, 2).len(), 2);
@@ -192,7 +194,7 @@ fn a_page_goes_to_the_gpu_that_asks_first_and_its_sms_hear_of_it() {
 }
 
 #[test]
-fn a_copy_reads_here_and_writes_there_and_tells_the_grid_scheduler() {
+fn a_copy_reads_locally_writes_remotely_and_notifies_the_grid_scheduler() {
     let mut pair = Pair::new(HomeRule::Interleaved, 8);
     pair.hubs[0].deliver(LinkId(9), Cycle(3), &Payload::StartCopy(KernelIndex(3)));
     let (mut read, mut written) = (0, 0);

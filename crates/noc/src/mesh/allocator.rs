@@ -1,10 +1,10 @@
 //! Allocation of output virtual channels and of the switch: iSLIP with one iteration (McKeown, 1999).
 //!
-//! Each output grants one request round robin; each input accepts one grant round robin; both pointers move past the accepted
-//! request. The switch is allocated first and changes only pointers, so both allocators see the state at the
-//! beginning of a round; grants of the VC allocator take effect immediately, since nothing else in the round reads them.
-//! At the switch, an input has one request per output: that of the channel next in round-robin order, a speculative one last.
-//! An output therefore arbitrates among inputs, and only an accepting input selects one of its channels.
+//! Each output grants one request round robin; each input accepts one grant round robin; both pointers move past the accepted request. The
+//! switch is allocated first and changes only pointers, so that both allocators use the state at the beginning of a round. Grants of the VC
+//! allocator take effect immediately, because nothing else in the round reads them. At the switch, an input has one request per output,
+//! from the channel that is next in round-robin order; speculative requests come last. An output therefore arbitrates among inputs, and
+//! only an accepting input selects one of its channels.
 
 use super::bits::{Bits, cyclic};
 use super::requests::Requests;
@@ -13,13 +13,13 @@ use super::router::{Router, Shape, State};
 /// The grants of a round in all routers.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Round {
-    /// Whether an output virtual channel was granted.
+    /// True if an output virtual channel was granted.
     pub(super) took_vcs: bool,
-    /// Input channels, counted over all routers, that may send a flit through the switch.
+    /// Input channels, numbered over all routers, that may send a flit through the switch.
     pub(super) granted: Vec<u32>,
-    /// Requests that lost at a switch.
+    /// Requests that lost the arbitration for a switch.
     pub(super) refused: u32,
-    /// Virtual channels of one output that were granted to a channel.
+    /// Offers of an output's virtual channels: an input channel and the virtual channels granted to it.
     offers: [(u16, u16); 16],
 }
 
@@ -98,7 +98,7 @@ impl Round {
         let first = router.first(out);
         let input = &mut router.channel_mut(channel).input;
         debug_assert!(input.state == State::Waiting && input.len > 0);
-        // A pointer in another port lies before or after all channels of this one: the lowest is next.
+        // A pointer into another port is before or after all channels of this port, so the lowest channel is next.
         let from = usize::from(input.accept).wrapping_sub(first).min(16);
         let vc = cyclic(offer, from);
         let to = first | vc;
@@ -121,8 +121,8 @@ impl Round {
         self.took_vcs = true;
     }
 
-    /// Allocates the switch. With speculation, packets that wait for a virtual channel request it too, after the others of their input.
-    /// Pointers move when a granted channel passes the switch; see [`Router::served`].
+    /// Allocates the switch. With speculation, packets that wait for a virtual channel also request the switch, after the other packets of
+    /// their input. Pointers move when a granted channel passes the switch; see [`Router::served`].
     #[inline]
     pub(super) fn allocate_switch<const W: usize, const P: usize, const C: usize>(
         &mut self,
@@ -142,7 +142,7 @@ impl Round {
                 let port = router.port(out);
                 let mut asking = port.ready;
                 if speculative {
-                    asking = asking.or(&Self::hopeful(router, shape, out));
+                    asking = asking.or(&Self::speculative_requests(router, shape, out));
                 }
                 let channel = match asking.single() {
                     Some(channel) => {
@@ -164,7 +164,7 @@ impl Round {
         self.refused = count - self.granted.len() as u32;
     }
 
-    /// An output grants a channel the switch; its input accepts, or stays with another output.
+    /// Grants a channel the switch on behalf of an output. The input accepts the grant or keeps the grant of another output.
     #[inline]
     fn grant_switch<const W: usize, const P: usize, const C: usize>(&mut self, router: &mut Router<W, P, C>, channel: usize, out: usize) {
         let (input, vc) = (router.port_of(channel), router.vc_of(channel));
@@ -181,16 +181,20 @@ impl Round {
         let distance = |out: usize| out.wrapping_sub(from) & (P - 1);
         if distance(out) < distance(router.port_of(usize::from(router.channel(rival).input.to))) {
             router.port_mut(input).won = vc as u8 + 1;
-            // The competing grant is of this router, so it is among the last.
+            // The competing grant belongs to the same router, so it is among the last ones.
             if let Some(grant) = self.granted.iter_mut().rev().find(|grant| **grant == (all + rival) as u32) {
                 *grant = (all + channel) as u32;
             }
         }
     }
 
-    /// Channels that may get a virtual channel of `out` with a credit in this round.
+    /// Returns the channels that may get a virtual channel of `out` with a credit in this round.
     #[inline]
-    fn hopeful<const W: usize, const P: usize, const C: usize>(router: &Router<W, P, C>, shape: &Shape<W>, out: usize) -> Bits<W> {
+    fn speculative_requests<const W: usize, const P: usize, const C: usize>(
+        router: &Router<W, P, C>,
+        shape: &Shape<W>,
+        out: usize,
+    ) -> Bits<W> {
         let port = router.port(out);
         let mut from = Bits::EMPTY;
         if port.want.is_empty() {

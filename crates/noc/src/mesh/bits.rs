@@ -1,4 +1,4 @@
-//! Small sets as words of bits: the requests and grants of the allocators.
+//! Small bit sets for the requests and grants of the allocators.
 
 /// A set of numbers below `64 * W`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
@@ -8,7 +8,7 @@ impl<const W: usize> Bits<W> {
     /// The empty set.
     pub(super) const EMPTY: Self = Self([0; W]);
 
-    /// The word of an element; a constant where W is 1.
+    /// Returns the index of the word that holds an element; a constant if W is 1.
     #[inline]
     fn word(i: usize) -> usize {
         if W == 1 { 0 } else { i / 64 }
@@ -31,7 +31,7 @@ impl<const W: usize> Bits<W> {
 
     #[inline]
     pub(super) fn count(&self) -> u32 {
-        // Hosts without a population count need a dozen instructions, so a set of one element is tested first.
+        // Counting bits takes a dozen instructions on hosts without an instruction for it, so a set of one element is tested first.
         if W == 1 && self.0[0].is_power_of_two() {
             return 1;
         }
@@ -56,13 +56,13 @@ impl<const W: usize> Bits<W> {
         either
     }
 
-    /// The elements from `first` to `first + 15` as bits from 0 on; no 16 of them lie in two words.
+    /// Returns the elements from `first` to `first + 15` as the bits of a word; such a group never crosses words.
     #[inline]
     pub(super) fn group(&self, first: usize) -> u16 {
         (self.0[Self::word(first)] >> (first % 64)) as u16
     }
 
-    /// The element of a set of exactly one.
+    /// Returns the element of a set with exactly one element.
     #[inline]
     pub(super) fn single(&self) -> Option<usize> {
         if W == 1 {
@@ -79,7 +79,7 @@ impl<const W: usize> Bits<W> {
         found
     }
 
-    /// The first element at or after `from`, wrapping: what a round-robin arbiter picks.
+    /// Returns the first element at or after `from`, wrapping, as a round-robin arbiter does.
     #[inline]
     pub(super) fn next_from(&self, from: usize) -> Option<usize> {
         if W == 1 {
@@ -99,7 +99,7 @@ impl<const W: usize> Bits<W> {
     }
 }
 
-/// The first set bit of `mask` at or after `from`, wrapping; `mask` is not 0.
+/// Returns the first set bit of `mask` at or after `from`, wrapping; `mask` is not 0.
 #[inline]
 pub(super) fn cyclic(mask: u16, from: usize) -> usize {
     let above = u32::from(mask) & u32::MAX << from;

@@ -1,8 +1,8 @@
 //! The data path: rounds of allocation, the switches, and the channels between routers.
 //!
-//! With one round per cycle, everything that leaves a router arrives after the same number of cycles, so it is collected and
-//! put on the channels once per cycle. With several rounds, channels carry one flit and one credit per cycle, and flits and credits
-//! wait for a free cycle.
+//! With one round per cycle, all flits and credits that leave routers arrive after the same number of cycles, so they are collected and put
+//! on the channels once per cycle. With several rounds, a channel carries one flit and one credit per cycle, and flits and credits wait for
+//! a free cycle.
 
 use warpshard_base::Cycle;
 
@@ -11,25 +11,25 @@ use super::packet::Packets;
 use super::requests::Requests;
 use super::router::{Router, Shape, State};
 use super::spec::{NetworkSpec, Pipeline};
-use super::wheel::{Flit, Place, Wheel};
+use super::wheel::{Flit, VcAddress, Wheel};
 
 /// Counters of routers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Activity {
     /// Flits through a router's switch.
     pub hops: u64,
-    /// Requests for a switch that lost, summed over the cycles.
+    /// Requests for a switch that lost the arbitration, summed over the cycles.
     pub refused: u64,
-    /// Times that a packet used the last credit of its virtual channel and had flits left.
+    /// The number of times that a packet used the last credit of its virtual channel and had flits left.
     pub starved: u64,
 }
 
-/// The flits or credits on the channels of a network: those to routers, and those to terminals.
+/// The flits or credits on the channels of a network, by destination: routers or terminals.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Channels<T> {
     pub(super) to_routers: Wheel<T>,
     pub(super) to_terminals: Wheel<T>,
-    /// Flits or credits that left routers in this cycle: to routers, and to terminals.
+    /// Flits or credits that left routers in this cycle, to routers and to terminals.
     sent: [Vec<T>; 2],
 }
 
@@ -43,7 +43,7 @@ impl<T: Clone> Channels<T> {
         if terminal { self.to_terminals.put(at, what) } else { self.to_routers.put(at, what) }
     }
 
-    /// Puts everything that has left routers on the channels.
+    /// Puts all flits or credits that have left routers on the channels.
     #[inline]
     fn send(&mut self, at_routers: Cycle, at_terminals: Cycle) {
         let [to_routers, to_terminals] = &mut self.sent;
@@ -56,14 +56,14 @@ impl<T: Clone> Channels<T> {
     }
 }
 
-/// The port by which a packet leaves a router for a terminal.
+/// The routing table: the port by which a packet leaves a router for a terminal.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Ways {
+struct RouteTable {
     ports: Box<[u8]>,
     terminals: usize,
 }
 
-impl Ways {
+impl RouteTable {
     #[inline]
     fn out(&self, packets: &Packets, node: usize, head: Flit) -> usize {
         usize::from(self.ports[node * self.terminals + usize::from(packets.get(head.packet()).dest)])
@@ -77,16 +77,16 @@ pub(super) struct Fabric<const W: usize, const P: usize, const C: usize> {
     routers: Box<[Router<W, P, C>]>,
     requests: Requests,
     round: Round,
-    /// Whether the last round changed nothing, so the next changes nothing either if nothing arrives.
+    /// True if the last round changed nothing: no later round changes anything before a flit or credit arrives.
     stuck: bool,
     pub(super) packets: Packets,
-    pub(super) flits: Channels<(Place, Flit)>,
-    pub(super) credits: Channels<Place>,
+    pub(super) flits: Channels<(VcAddress, Flit)>,
+    pub(super) credits: Channels<VcAddress>,
     pub(super) activity: Activity,
-    ways: Ways,
+    route_table: RouteTable,
     speculative: bool,
     speedup: u8,
-    /// Cycles from a flit's or a credit's leaving to its arrival, and from a credit's arrival at a router to its use.
+    /// Cycles on a channel, and cycles from the arrival of a credit at a router to its use.
     hop: u64,
     credit_delay: u64,
 }
@@ -95,7 +95,7 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
     pub(super) fn new(spec: &NetworkSpec) -> Self {
         let (nodes, terminals) = (spec.topology.routers(), spec.topology.terminals());
         let route = |index: usize| spec.topology.route(index / terminals, index % terminals) as u8;
-        // A flit may wait for its channel after as many flits as the receiver has room for.
+        // Each flit of a full receiver may be ahead of a flit that waits for its channel.
         let queued = if spec.speedup > 1 { usize::from(spec.buffers) * usize::from(spec.vcs) } else { 0 };
         let horizon = queued + 4 + usize::from(spec.channel_latency) + usize::from(spec.credit_delay);
         let shape = Shape::new(spec, C / P);
@@ -109,7 +109,7 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
             flits: Channels::new(horizon),
             credits: Channels::new(horizon),
             activity: Activity::default(),
-            ways: Ways { ports: (0..nodes * terminals).map(route).collect(), terminals },
+            route_table: RouteTable { ports: (0..nodes * terminals).map(route).collect(), terminals },
             speculative: spec.pipeline == Pipeline::Speculative,
             speedup: spec.speedup,
             hop: 1 + u64::from(spec.channel_latency),
@@ -117,46 +117,46 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
         }
     }
 
-    /// The first cycle at or after `now` in which a router has work or something arrives.
+    /// Returns the first cycle at or after `now` in which a router has work or a flit or credit arrives.
     pub(super) fn next_event(&self, now: Cycle) -> Cycle {
         if !self.stuck && !self.requests.is_empty() { now } else { self.flits.next(now).min(self.credits.next(now)) }
     }
 
-    /// A flit arrives at a router.
+    /// Receives a flit at a router.
     #[inline]
-    pub(super) fn arrive(&mut self, place: Place, flit: Flit) {
+    pub(super) fn arrive(&mut self, place: VcAddress, flit: Flit) {
         let (node, channel) = (place.node(), place.channel());
         self.stuck = false;
         let router = &mut self.routers[node];
         if router.push(&mut self.requests, &self.shape, channel, flit) {
             debug_assert!(flit.is_head(), "router {node}: a packet without a head");
-            router.begin(&mut self.requests, &self.shape, channel, self.ways.out(&self.packets, node, flit));
+            router.begin(&mut self.requests, &self.shape, channel, self.route_table.out(&self.packets, node, flit));
         }
     }
 
-    /// A credit arrives at a router.
+    /// Receives a credit at a router.
     #[inline]
-    pub(super) fn credit(&mut self, place: Place) {
+    pub(super) fn credit(&mut self, place: VcAddress) {
         if self.routers[place.node()].credit(&mut self.requests, &self.shape, place.channel()) {
             self.stuck = false;
         }
     }
 
-    /// A cycle of all routers.
+    /// Simulates one cycle of all routers.
     #[inline]
     pub(super) fn step(&mut self, now: Cycle) {
         for round in 1..=self.speedup {
             self.round(now, round == self.speedup);
         }
         if self.speedup == 1 {
-            // The switch takes a cycle.
+            // A flit takes one cycle in the switch.
             let flits = now.after(1 + self.hop);
             self.flits.send(flits, flits);
             self.credits.send(now.after(self.hop + self.credit_delay), now.after(self.hop));
         }
     }
 
-    /// One round of the routers' stages.
+    /// Simulates one round of the routers' stages.
     #[inline]
     fn round(&mut self, now: Cycle, last: bool) {
         self.round.allocate_switch(&mut self.routers, &self.requests, &self.shape, self.speculative);
@@ -174,7 +174,7 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
         }
     }
 
-    /// Sends the oldest flit of a channel through the switch, unless it had speculated and got no virtual channel or credit.
+    /// Sends the oldest flit of a channel through the switch. A speculative flit without a virtual channel or credit is not sent.
     #[inline]
     fn traverse(&mut self, at: usize, now: Cycle, last: bool) {
         let (node, channel) = (at / C, at % C);
@@ -188,7 +188,7 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
         if self.speculative && (input.state != State::Active || output.credits == 0) {
             return;
         }
-        debug_assert!(input.state == State::Active && output.credits > 0, "router {node}: channel {channel} won without asking");
+        debug_assert!(input.state == State::Active && output.credits > 0, "router {node}: channel {channel} won without a request");
         output.credits -= 1;
         let credits = output.credits;
         let flit = router.pop(&self.shape, channel);
@@ -199,7 +199,7 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
             self.flits.sent[usize::from(down.is_terminal())].push((down, flit));
             self.credits.sent[usize::from(up.is_terminal())].push(up);
         } else {
-            // The switch is passed in the next round.
+            // The flit passes the switch in the next round.
             let sent = (now.0 + u64::from(last)).max(router.pace[out].flits);
             router.pace[out].flits = sent + 1;
             self.flits.put(Cycle(sent + self.hop), down.is_terminal(), (down, flit));
@@ -220,7 +220,7 @@ impl<const W: usize, const P: usize, const C: usize> Fabric<W, P, C> {
             router.channel_mut(channel).input.state = State::Idle;
             if !empty {
                 let head = router.front(&self.shape, channel);
-                router.begin(&mut self.requests, &self.shape, channel, self.ways.out(&self.packets, node, head));
+                router.begin(&mut self.requests, &self.shape, channel, self.route_table.out(&self.packets, node, head));
             }
         } else if empty || credits == 0 {
             self.activity.starved += u64::from(!empty);

@@ -1,8 +1,8 @@
 //! Network interfaces: source queues that inject one flit per terminal and cycle, and ejection buffers that accept one.
 //!
-//! A *lane* is a source with a queue and a traffic class. Several may share a terminal, which serves them round robin, flit by
-//! flit. A head takes the next virtual channel of its class, round robin, that is free and has a credit.
-//! A terminal whose flits are blocked sleeps until a credit or a packet wakes it.
+//! A *lane* is a source with a queue and a traffic class. Several lanes may share a terminal, which serves them round robin, flit by flit.
+//! A head flit takes the next virtual channel of its class, round robin, that is free and has a credit. A terminal whose flits are blocked
+//! sleeps until a credit or a packet wakes it.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,14 @@ use super::bits::cyclic;
 use super::network::Sink;
 use super::packet::Packets;
 use super::spec::{NetworkSpec, VcRange};
-use super::wheel::{Flit, Place, Wheel};
+use super::wheel::{Flit, VcAddress, Wheel};
 
 /// A source of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Lane {
-    /// Its terminal.
+    /// The terminal of the lane.
     pub terminal: u16,
-    /// Its traffic class, an index into the classes of the network.
+    /// The traffic class of the lane, an index into the classes of the network.
     pub class: u8,
 }
 
@@ -27,33 +27,33 @@ pub struct Lane {
 struct Source {
     range: VcRange,
     queue: VecDeque<u32>,
-    /// Flits of the first packet that were sent, and by which virtual channel.
+    /// Flits of the first packet that were sent, and their virtual channel.
     sent: u16,
     vc: u8,
-    /// The virtual channel of the next head, counted in the range, if it is free.
+    /// The virtual channel that the next head flit takes if it is free, relative to the range.
     turn: u8,
 }
 
 #[derive(Clone, Debug, warpshard_state::State)]
 struct Injector {
-    /// Its lanes in the order of terminals.
+    /// The lanes of the terminal, as a range of the order by terminal.
     first: u32,
     lanes: u32,
-    /// The lane served next.
+    /// The lane that is served next.
     turn: u32,
-    /// Packets in its queues.
+    /// Packets in the queues of the lanes.
     waiting: u32,
-    /// Virtual channels of which a packet has left in part.
+    /// Virtual channels with a partially sent packet.
     busy: u16,
     credited: u16,
-    place: Place,
+    place: VcAddress,
 }
 
 /// The source queues of all terminals.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Injectors {
     sources: Box<[Source]>,
-    /// The index of a lane among `sources`, and the inverse.
+    /// The index of each lane in `sources`, and the inverse mapping.
     order: Box<[u32]>,
     lane_of: Box<[u32]>,
     all: Box<[Injector]>,
@@ -64,7 +64,7 @@ pub(super) struct Injectors {
 }
 
 impl Injectors {
-    /// The queues of `lanes`; a port of a router has room for `room` virtual channels.
+    /// Returns the queues of `lanes`; a port of a router has `room` virtual channels.
     pub(super) fn new(spec: &NetworkSpec, lanes: &[Lane], room: usize) -> Self {
         let (terminals, vcs) = (spec.topology.terminals(), usize::from(spec.vcs));
         let mut lane_of: Vec<u32> = (0..lanes.len() as u32).collect();
@@ -78,9 +78,9 @@ impl Injectors {
         let injector = |terminal: usize| {
             let first = lane_of.partition_point(|lane| usize::from(lanes[*lane as usize].terminal) < terminal);
             let last = lane_of.partition_point(|lane| usize::from(lanes[*lane as usize].terminal) <= terminal);
-            let (router, port) = spec.topology.seat(terminal);
+            let (router, port) = spec.topology.terminal_port(terminal);
             let credited = (u32::MAX >> (32 - vcs)) as u16;
-            let place = Place::router(router, port * room);
+            let place = VcAddress::router(router, port * room);
             Injector { first: first as u32, lanes: (last - first) as u32, turn: 0, waiting: 0, busy: 0, credited, place }
         };
         Self {
@@ -102,7 +102,7 @@ impl Injectors {
         self.awake[terminal / 64] |= 1 << (terminal % 64);
     }
 
-    /// Packets in a lane's queue, the one being sent included.
+    /// Returns the number of packets in a lane's queue, including the one being sent.
     pub(super) fn waiting(&self, lane: usize) -> usize {
         self.sources[self.order[lane] as usize].queue.len()
     }
@@ -121,8 +121,8 @@ impl Injectors {
         self.awake.iter().any(|word| *word != 0)
     }
 
-    /// Sends a flit from every terminal that can.
-    pub(super) fn inject<S: Sink>(&mut self, now: Cycle, packets: &mut Packets, flits: &mut Wheel<(Place, Flit)>, sink: &mut S) {
+    /// Sends a flit from every terminal that can send one.
+    pub(super) fn inject<S: Sink>(&mut self, now: Cycle, packets: &mut Packets, flits: &mut Wheel<(VcAddress, Flit)>, sink: &mut S) {
         for word in 0..self.awake.len() {
             let mut left = self.awake[word];
             while left != 0 {
@@ -135,14 +135,14 @@ impl Injectors {
         }
     }
 
-    /// Sends a flit from a terminal. Returns whether there may be another one in the next cycle.
+    /// Sends a flit from a terminal. Returns true if it may send another flit in the next cycle.
     #[inline]
     fn send<S: Sink>(
         &mut self,
         terminal: usize,
         now: Cycle,
         packets: &mut Packets,
-        flits: &mut Wheel<(Place, Flit)>,
+        flits: &mut Wheel<(VcAddress, Flit)>,
         sink: &mut S,
     ) -> bool {
         let injector = &mut self.all[terminal];
@@ -192,28 +192,28 @@ impl Injectors {
 /// The ejection buffers of all terminals.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Ejectors {
-    /// Flits that wait because the receiver took no packet, by terminal and virtual channel.
+    /// Flits that wait because the receiver accepted no packet, by terminal and virtual channel.
     buffers: Box<[VecDeque<Flit>]>,
     filled: Box<[u16]>,
-    /// The virtual channel served next.
+    /// The virtual channel that is served next.
     turn: Box<[u8]>,
-    places: Box<[Place]>,
+    places: Box<[VcAddress]>,
     vcs: usize,
     awake: Box<[u64]>,
     delay: u64,
-    /// The packet of which flits were taken last, and how many, by terminal and virtual channel; to check the order.
+    /// The last packet of which flits were received, and their number, by terminal and virtual channel; used to check the order of flits.
     open: Box<[(u32, u16)]>,
-    /// Flits ejected so far.
+    /// The total number of flits ejected.
     pub(super) flits: u64,
 }
 
 impl Ejectors {
-    /// Empty buffers; a port of a router has room for `room` virtual channels.
+    /// Returns empty buffers; a port of a router has `room` virtual channels.
     pub(super) fn new(spec: &NetworkSpec, room: usize) -> Self {
         let (terminals, vcs) = (spec.topology.terminals(), usize::from(spec.vcs));
         let place = |terminal| {
-            let (router, port) = spec.topology.seat(terminal);
-            Place::router(router, port * room)
+            let (router, port) = spec.topology.terminal_port(terminal);
+            VcAddress::router(router, port * room)
         };
         Self {
             buffers: vec![VecDeque::new(); terminals * vcs].into(),
@@ -228,15 +228,15 @@ impl Ejectors {
         }
     }
 
-    /// A flit arrives.
+    /// Receives a flit at a terminal.
     #[inline]
     pub(super) fn arrive<S: Sink>(
         &mut self,
-        place: Place,
+        place: VcAddress,
         flit: Flit,
         now: Cycle,
         packets: &mut Packets,
-        credits: &mut Wheel<Place>,
+        credits: &mut Wheel<VcAddress>,
         sink: &mut S,
     ) {
         let (terminal, vc) = (place.node(), place.channel());
@@ -252,11 +252,11 @@ impl Ejectors {
     #[inline]
     fn take<S: Sink>(
         &mut self,
-        place: Place,
+        place: VcAddress,
         flit: Flit,
         now: Cycle,
         packets: &mut Packets,
-        credits: &mut Wheel<Place>,
+        credits: &mut Wheel<VcAddress>,
         sink: &mut S,
     ) -> bool {
         let (terminal, vc) = (place.node(), place.channel());
@@ -283,15 +283,15 @@ impl Ejectors {
         self.awake.iter().any(|word| *word != 0)
     }
 
-    /// The receivers of a terminal have room again.
+    /// Wakes a terminal whose receivers have free space again.
     pub(super) fn wake(&mut self, terminal: usize) {
         if self.filled[terminal] != 0 {
             self.awake[terminal / 64] |= 1 << (terminal % 64);
         }
     }
 
-    /// Takes a flit from the buffers of every terminal that can go on.
-    pub(super) fn drain<S: Sink>(&mut self, now: Cycle, packets: &mut Packets, credits: &mut Wheel<Place>, sink: &mut S) {
+    /// Takes a flit from the buffers of every terminal that can accept one.
+    pub(super) fn drain<S: Sink>(&mut self, now: Cycle, packets: &mut Packets, credits: &mut Wheel<VcAddress>, sink: &mut S) {
         for word in 0..self.awake.len() {
             let mut left = self.awake[word];
             while left != 0 {
@@ -304,13 +304,20 @@ impl Ejectors {
         }
     }
 
-    fn drain_one<S: Sink>(&mut self, terminal: usize, now: Cycle, packets: &mut Packets, credits: &mut Wheel<Place>, sink: &mut S) -> bool {
+    fn drain_one<S: Sink>(
+        &mut self,
+        terminal: usize,
+        now: Cycle,
+        packets: &mut Packets,
+        credits: &mut Wheel<VcAddress>,
+        sink: &mut S,
+    ) -> bool {
         let mut left = self.filled[terminal];
         while left != 0 {
             let vc = cyclic(left, usize::from(self.turn[terminal]));
             left &= !(1 << vc);
             let Some(&flit) = self.buffers[terminal * self.vcs + vc].front() else { continue };
-            if self.take(Place::terminal(terminal, vc), flit, now, packets, credits, sink) {
+            if self.take(VcAddress::terminal(terminal, vc), flit, now, packets, credits, sink) {
                 let buffer = &mut self.buffers[terminal * self.vcs + vc];
                 buffer.pop_front();
                 if buffer.is_empty() {

@@ -1,9 +1,9 @@
-//! A network of routers and terminals, cycle by cycle.
+//! A network of routers and terminals, simulated cycle by cycle.
 //!
-//! The order of a cycle: flits and credits arrive; terminals send; ejection buffers drain; routers allocate and forward.
-//! Times are those of BookSim's `iq` router: what is sent in cycle t is received in t + 1 + channel latency, a credit is
-//! used `credit_delay` cycles after it was received, and a flit that won the switch in t leaves in t + 1.
-//! Routers that granted nothing cannot grant before something arrives, and sleep until then.
+//! The order of a cycle: flits and credits arrive; terminals send; ejection buffers drain; routers allocate and forward. The timing follows
+//! BookSim's `iq` router: a flit sent in cycle t is received in t + 1 + channel latency, a credit is used `credit_delay` cycles after its
+//! arrival, and a flit that wins the switch in t leaves in t + 1. A router that granted nothing cannot grant before a flit or credit
+//! arrives, and sleeps until then.
 
 use warpshard_base::Cycle;
 
@@ -12,18 +12,18 @@ use super::interface::{Ejectors, Injectors, Lane};
 use super::packet::Packet;
 use super::spec::NetworkSpec;
 use super::topology::Topology;
-use super::wheel::{Flit, Place};
+use super::wheel::{Flit, VcAddress};
 
 /// The receivers of packets.
 pub trait Sink {
-    /// Whether the receiver accepts a packet whose tail has arrived. If not, it is offered again after [`Network::wake`].
+    /// Returns true if the receiver accepts a packet whose tail has arrived. A rejected packet is offered again after [`Network::wake`].
     fn accept(&mut self, now: Cycle, packet: &Packet) -> bool;
-    /// The tail of the oldest packet of a lane left its source queue.
+    /// Notifies the sink that the tail of the oldest packet of a lane left its source queue.
     fn departed(&mut self, now: Cycle, lane: usize);
 }
 
-/// A network whose routers have room for P ports and C channels, in sets of W words: the sizes that [`NetworkSpec::size`]
-/// names. These constants make the inner loops fast.
+/// A network whose routers have at most P ports and C channels, in sets of W words: the sizes that [`NetworkSpec::size`] names. These
+/// constants make the inner loops fast.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Network<const W: usize, const P: usize, const C: usize> {
     topology: Topology,
@@ -31,16 +31,16 @@ pub struct Network<const W: usize, const P: usize, const C: usize> {
     lanes: Box<[Lane]>,
     injectors: Injectors,
     ejectors: Ejectors,
-    /// A buffer for arrivals.
-    flits: Vec<(Place, Flit)>,
-    credits: Vec<Place>,
+    /// A reusable buffer for arrivals.
+    flits: Vec<(VcAddress, Flit)>,
+    credits: Vec<VcAddress>,
 }
 
 impl<const W: usize, const P: usize, const C: usize> Network<W, P, C> {
-    /// A network without traffic, whose packets come from `lanes`.
+    /// Returns a network without traffic, whose packets come from `lanes`.
     ///
     /// # Panics
-    /// When [`NetworkSpec::check`] refuses it, its routers are larger, or a lane has no terminal or class.
+    /// If [`NetworkSpec::check`] rejects it, its routers are larger than the constants allow, or a lane has no terminal or class.
     pub fn new(spec: &NetworkSpec, lanes: &[Lane]) -> Self {
         let checked = spec.check();
         assert!(checked.is_ok(), "{checked:?}");
@@ -59,7 +59,7 @@ impl<const W: usize, const P: usize, const C: usize> Network<W, P, C> {
         }
     }
 
-    /// Puts a packet of `flits` flits for terminal `dest` into the source queue of a lane; its head may leave in this cycle.
+    /// Appends a packet of `flits` flits for terminal `dest` to the source queue of a lane; its head may leave in this cycle.
     #[inline]
     pub fn offer(&mut self, lane: usize, dest: usize, flits: u16, tag: u32) {
         debug_assert!(flits > 0 && dest < self.topology.terminals(), "{}: a packet of {flits} flits to terminal {dest}", self.topology);
@@ -67,32 +67,32 @@ impl<const W: usize, const P: usize, const C: usize> Network<W, P, C> {
         self.injectors.offer(lane, usize::from(self.lanes[lane].terminal), handle);
     }
 
-    /// Packets in a lane's source queue, the one being sent included.
+    /// Returns the number of packets in a lane's source queue, including the one being sent.
     pub fn waiting(&self, lane: usize) -> usize {
         self.injectors.waiting(lane)
     }
 
-    /// Packets in source queues, in the network and in ejection buffers.
+    /// Returns the number of packets in source queues, in the network and in ejection buffers.
     pub fn in_flight(&self) -> usize {
         self.fabric.packets.len()
     }
 
-    /// Flits ejected so far.
+    /// Returns the number of flits ejected.
     pub fn flits_ejected(&self) -> u64 {
         self.ejectors.flits
     }
 
-    /// The routers' counters so far.
+    /// Returns the routers' counters.
     pub fn activity(&self) -> Activity {
         self.fabric.activity
     }
 
-    /// A receiver at a terminal that refused a packet has room again.
+    /// Wakes a terminal whose receiver rejected a packet and has free space again.
     pub fn wake(&mut self, terminal: usize) {
         self.ejectors.wake(terminal);
     }
 
-    /// The first cycle at or after `now` in which anything happens, unless packets are offered or receivers wake.
+    /// Returns the first cycle at or after `now` in which the network has work, if no packets are offered and no receiver wakes.
     pub fn next_event(&self, now: Cycle) -> Cycle {
         let busy = self.injectors.is_awake() || self.ejectors.is_awake();
         if busy { now } else { self.fabric.next_event(now) }

@@ -1,21 +1,21 @@
-//! Packets in flight: the data that the network needs, and a tag for the sender.
+//! Packets in flight: the fields that the network needs, and the sender's tag.
 
 /// A packet in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Packet {
-    /// The sender's tag.
+    /// The tag that the sender gave the packet.
     pub tag: u32,
-    /// Low half of the cycle in which its head left the source queue.
+    /// The low half of the cycle in which the head left the source queue.
     pub entered: u32,
-    /// Its source lane.
+    /// The source lane.
     pub lane: u16,
-    /// Its destination terminal.
+    /// The destination terminal.
     pub dest: u16,
-    /// Its length.
+    /// The length in flits.
     pub flits: u16,
 }
 
-/// Packets by handle; a handle is reused when its packet has left.
+/// Packets by handle; a handle is reused after its packet has left.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Packets {
     all: Vec<Packet>,
@@ -50,7 +50,7 @@ impl Packets {
         self.free.push(handle);
     }
 
-    /// Packets in flight, source queues included.
+    /// Returns the number of packets in flight, including packets in source queues.
     pub(super) fn len(&self) -> usize {
         self.all.len() - self.free.len()
     }

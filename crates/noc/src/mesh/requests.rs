@@ -1,9 +1,9 @@
 //! Pending work of all routers of a network as sets of outputs, so that routers and ports without work cost nothing.
 //!
-//! Each stage walks its set for the whole network. Within a cycle routers do not see each other, so the result equals that of
-//! walking router by router, but the loops are longer and the host mispredicts fewer loop exits.
+//! Each stage walks its set for the whole network. Within a cycle routers are independent, so the result equals a walk router by router,
+//! but the loops are longer and the host mispredicts fewer loop exits.
 
-/// A set of ports, counted over all routers.
+/// A set of ports, numbered over all routers.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Outputs(Box<[u64]>);
 
@@ -27,14 +27,14 @@ impl Outputs {
     }
 }
 
-/// The pending work.
+/// The pending work of all routers.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Requests {
-    /// Outputs of which a packet requests a virtual channel.
+    /// Outputs with packets that request a virtual channel.
     pub(super) vc: Outputs,
-    /// Outputs for which a flit requests the switch.
+    /// Outputs with flits that request the switch.
     pub(super) switch: Outputs,
-    /// Channels, counted over all routers, whose packets' routes are computed in this round.
+    /// Channels, numbered over all routers, whose packets' routes are computed in this round.
     pub(super) routing: Vec<u32>,
 }
 
@@ -43,25 +43,25 @@ impl Requests {
         Self { vc: Outputs::new(ports), switch: Outputs::new(ports), routing: Vec::new() }
     }
 
-    /// Words of the sets.
+    /// Returns the number of words of the sets.
     #[inline]
     pub(super) fn words(&self) -> usize {
         self.vc.0.len()
     }
 
-    /// A word of the outputs of which a virtual channel is requested.
+    /// Returns a word of the set of outputs with requests for a virtual channel.
     #[inline]
     pub(super) fn vc(&self, word: usize) -> u64 {
         self.vc.0[word]
     }
 
-    /// A word of the outputs for which the switch is requested.
+    /// Returns a word of the set of outputs with requests for the switch.
     #[inline]
     pub(super) fn switch(&self, word: usize) -> u64 {
         self.switch.0[word]
     }
 
-    /// Whether nothing is requested.
+    /// Returns true if no output has a request.
     pub(super) fn is_empty(&self) -> bool {
         self.routing.is_empty() && self.switch.is_empty() && self.vc.is_empty()
     }

@@ -1,18 +1,18 @@
 //! The state of a router: buffers and allocation of its virtual channels, and the state of the allocators.
 //!
-//! An input virtual channel goes through `Idle`, `Routing` (four stages only), `Waiting` for an output virtual channel, and
-//! `Active`. The channels of a router are numbered over its ports, each of which has room for a power of two of them: a channel's
-//! number is its port times that power, plus its virtual channel. Channels and ports that a network does not have
-//! request nothing, and an arbiter that points at one continues with the next, so pointers do not depend on their number.
-//! Invariants: an output's `want` holds the channels that wait for one of its virtual channels; `ready` the active channels
-//! towards it that have a flit and a credit; `free` the virtual channels that no packet holds, `credited` those with credits.
-//! [`Requests::vc`] has the outputs whose `want` is not empty, and [`Requests::switch`] those whose `ready` is not empty.
+//! An input virtual channel goes through `Idle`, `Routing` (four stages only), `Waiting` for an output virtual channel, and `Active`. The
+//! channels of a router are numbered over its ports, each of which has space for a power of two of channels: a channel's number is its port
+//! times that power, plus its virtual channel. Unused channels and ports request nothing, and an arbiter that points at one of them
+//! continues with the next, so pointers do not depend on their number. Invariants: an output's `want` holds the channels that wait for one
+//! of its virtual channels; `ready` holds the active channels towards it that have a flit and a credit; `free` holds the virtual channels
+//! that no packet holds, and `credited` the virtual channels with credits. [`Requests::vc`] has the outputs whose `want` is not empty, and
+//! [`Requests::switch`] those whose `ready` is not empty.
 
 use super::bits::Bits;
 use super::requests::Requests;
 use super::spec::{NetworkSpec, Pipeline};
-use super::topology::End;
-use super::wheel::{Flit, Place};
+use super::topology::ChannelEnd;
+use super::wheel::{Flit, VcAddress};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) enum State {
@@ -26,7 +26,7 @@ pub(super) enum State {
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct InputVc {
     pub(super) state: State,
-    /// The output channel that its packet holds; before it has one, the first channel of the output.
+    /// The output channel that the packet holds; before the allocation, the first channel of the output.
     pub(super) to: u16,
     /// The pointer of the VC allocator's accept arbiter, a channel of the outputs.
     pub(super) accept: u16,
@@ -38,13 +38,13 @@ pub(super) struct InputVc {
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct OutputVc {
     pub(super) credits: u16,
-    /// The input channel whose packet holds it.
+    /// The input channel whose packet holds the virtual channel.
     pub(super) owner: u16,
     /// The pointer of the VC allocator's grant arbiter, a channel of the inputs.
     pub(super) grant: u16,
 }
 
-/// A virtual channel of a port, input and output.
+/// A virtual channel of a port, with input and output side.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Channel {
     pub(super) input: InputVc,
@@ -53,15 +53,15 @@ pub(super) struct Channel {
 
 const _: () = assert!(size_of::<Channel>() == 16);
 
-/// A port, input and output.
+/// A port, with input and output side.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Port<const W: usize> {
-    /// Input channels that wait for a virtual channel of this output, and those that may send a flit to it.
+    /// Input channels that wait for a virtual channel of this output, and input channels that may send a flit to it.
     pub(super) want: Bits<W>,
     pub(super) ready: Bits<W>,
-    /// Its neighbour's first channel, the destination of its flits and of the credits of its input.
-    pub(super) peer: Place,
-    /// Virtual channels of the output, as bits.
+    /// The first channel of the neighbour: the destination of this port's flits and of the credits of its input.
+    pub(super) peer: VcAddress,
+    /// Free virtual channels of the output, and virtual channels with credits, as bit sets.
     pub(super) free: u16,
     pub(super) credited: u16,
     /// The first channel of the input at which the switch allocator's grant arbiter begins.
@@ -87,20 +87,20 @@ pub(super) struct Pace {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Shape<const W: usize> {
     pipeline: Pipeline,
-    /// Flits that a buffer holds, and the distance of buffers, a power of two.
+    /// Flits that a buffer holds, and the distance between buffers, a power of two.
     capacity: u16,
     stride: usize,
-    /// Virtual channels that a packet in virtual channel v may go to.
+    /// Virtual channels that a packet in virtual channel v may move to.
     pub(super) allowed: [u16; 16],
-    /// Channels from which a packet may go to virtual channel v.
+    /// Channels from which a packet may move to virtual channel v.
     pub(super) sources: [Bits<W>; 16],
 }
 
 impl<const W: usize> Shape<W> {
-    /// The shape of routers with room for `room` virtual channels per port.
+    /// Returns the shape of routers with `room` virtual channels per port.
     pub(super) fn new(spec: &NetworkSpec, room: usize) -> Self {
         let vcs = usize::from(spec.vcs);
-        // A virtual channel that no class uses counts as a class of its own.
+        // A virtual channel that no class uses counts as a separate class.
         let mut allowed: [u16; 16] = std::array::from_fn(|vc| 1 << vc);
         for range in &spec.classes {
             for vc in range.first..range.first + range.count {
@@ -116,10 +116,10 @@ impl<const W: usize> Shape<W> {
     }
 }
 
-/// A router with room for P ports and C channels, both powers of two, in sets of W words.
+/// A router with space for P ports and C channels, both powers of two, in sets of W words.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Router<const W: usize, const P: usize, const C: usize> {
-    /// The number of its first port, counted over all routers.
+    /// The number of the router's first port, counted over all routers.
     pub(super) base: u32,
     channels: [Channel; C],
     ports: [Port<W>; P],
@@ -139,11 +139,11 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         let channel = Channel { input, output: OutputVc { credits: spec.buffers, owner: 0, grant: 0 } };
         let all_vcs = (u32::MAX >> (32 - u32::from(spec.vcs))) as u16;
         let port = |port| {
-            let beyond = if port < spec.topology.ports() { spec.topology.beyond(router, port) } else { End::Nothing };
-            let peer = match beyond {
-                End::Router(next, port) => Place::router(next, port << Self::BITS),
-                End::Terminal(terminal) => Place::terminal(terminal, 0),
-                End::Nothing => Place::NOWHERE,
+            let far_end = if port < spec.topology.ports() { spec.topology.far_end(router, port) } else { ChannelEnd::Nothing };
+            let peer = match far_end {
+                ChannelEnd::Router(next, port) => VcAddress::router(next, port << Self::BITS),
+                ChannelEnd::Terminal(terminal) => VcAddress::terminal(terminal, 0),
+                ChannelEnd::Nothing => VcAddress::NOWHERE,
             };
             Port { want: Bits::EMPTY, ready: Bits::EMPTY, peer, free: all_vcs, credited: all_vcs, grant: 0, accept: 0, turn: 0, won: 0 }
         };
@@ -156,25 +156,25 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         }
     }
 
-    /// The port of a channel.
+    /// Returns the port of a channel.
     #[inline]
     pub(super) fn port_of(&self, channel: usize) -> usize {
         channel >> Self::BITS
     }
 
-    /// The virtual channel that a channel is of its port.
+    /// Returns the index of a channel within its port.
     #[inline]
     pub(super) fn vc_of(&self, channel: usize) -> usize {
         channel & (Self::ROOM - 1)
     }
 
-    /// The first channel of a port.
+    /// Returns the first channel of a port.
     #[inline]
     pub(super) fn first(&self, port: usize) -> usize {
         port << Self::BITS
     }
 
-    /// Of `channels`, those of one port, as bits.
+    /// Returns the members of `channels` that belong to one port, as bits.
     #[inline]
     pub(super) fn of_port(&self, channels: &Bits<W>, port: usize) -> u16 {
         channels.group(port << Self::BITS) & ((1u32 << Self::ROOM) - 1) as u16
@@ -204,7 +204,7 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         &mut self.ports[port & (P - 1)]
     }
 
-    /// The oldest flit of a channel; there is one.
+    /// Returns the oldest flit of a channel; there must be one.
     #[inline]
     pub(super) fn front(&self, shape: &Shape<W>, channel: usize) -> Flit {
         self.buffers[channel * shape.stride + usize::from(self.channel(channel).input.head)]
@@ -219,11 +219,11 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         flit
     }
 
-    /// Puts a flit into its buffer. Returns whether it is a head at the front of its buffer, which the router can process now.
+    /// Appends a flit to its buffer. Returns true if it is a head at the front of its buffer, which the router can process immediately.
     #[inline]
     pub(super) fn push(&mut self, requests: &mut Requests, shape: &Shape<W>, channel: usize, flit: Flit) -> bool {
         let input = &mut self.channel_mut(channel).input;
-        assert!(input.len < shape.capacity, "channel {channel} of a router has no room for a flit that had a credit");
+        assert!(input.len < shape.capacity, "channel {channel} of a router has no free slot for a flit that had a credit");
         let place = usize::from(input.head + input.len) & (shape.stride - 1);
         input.len += 1;
         let (state, len, to) = (input.state, input.len, usize::from(input.to));
@@ -261,7 +261,7 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         }
     }
 
-    /// The packet at the front of a channel requests an output virtual channel from the next allocation on.
+    /// Makes the packet at the front of a channel request an output virtual channel from the next allocation on.
     #[inline]
     pub(super) fn wait(&mut self, requests: &mut Requests, channel: usize) {
         let input = &mut self.channel_mut(channel).input;
@@ -283,12 +283,12 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
         self.port_mut(out).grant = (self.first(input + 1) & (C - 1)) as u16;
     }
 
-    /// A credit for an output channel. Returns whether a flit or packet can now proceed.
+    /// Returns a credit to an output channel. Returns true if a flit or packet can now proceed.
     #[inline]
     pub(super) fn credit(&mut self, requests: &mut Requests, shape: &Shape<W>, channel: usize) -> bool {
         let output = &mut self.channel_mut(channel).output;
         output.credits += 1;
-        debug_assert!(output.credits <= shape.capacity, "channel {channel} of a router has more credits than places");
+        debug_assert!(output.credits <= shape.capacity, "channel {channel} of a router has more credits than slots");
         if output.credits > 1 {
             return false;
         }
@@ -302,7 +302,7 @@ impl<const W: usize, const P: usize, const C: usize> Router<W, P, C> {
             self.set_ready(requests, out, owner);
             return true;
         }
-        // A credit that no packet waits for changes nothing, except for speculative requests.
+        // A credit that no packet waits for has an effect only on speculative requests.
         !held && wanted
     }
 }

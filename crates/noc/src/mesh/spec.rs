@@ -1,4 +1,4 @@
-//! The description of a network: topology, routers, virtual channels and how traffic classes share them.
+//! The description of a network: topology, routers, virtual channels and their distribution over traffic classes.
 
 use super::topology::Topology;
 use crate::SpecError;
@@ -6,37 +6,37 @@ use crate::SpecError;
 /// The router's pipeline, in cycles from a flit's arrival to its departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum Pipeline {
-    /// VC and switch allocation in one cycle, the latter on speculation; then the switch. Two cycles for a head that wins.
+    /// VC allocation and speculative switch allocation in one cycle, then the switch. A successful head takes two cycles.
     Speculative,
-    /// VC allocation, switch allocation, switch; the route was computed one router ahead.
+    /// VC allocation, switch allocation, switch; the route is computed one router ahead.
     Three,
-    /// Route computation in a cycle of its own, then as `Three`.
+    /// Route computation in a separate cycle, then the stages of `Three`.
     Four,
 }
 
 /// Virtual channels that a traffic class may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct VcRange {
-    /// The first.
+    /// The first virtual channel.
     pub first: u8,
-    /// How many.
+    /// The number of virtual channels.
     pub count: u8,
 }
 
-/// Router sizes with specialised code: ports, and virtual channels of a port.
+/// Router sizes with specialised code: ports, and virtual channels per port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// 8 and 4.
+    /// 8 ports with 4 virtual channels.
     Mesh4,
-    /// 8 and 8.
+    /// 8 ports with 8 virtual channels.
     Mesh8,
-    /// 8 and 16.
+    /// 8 ports with 16 virtual channels.
     Mesh16,
-    /// 64 and 4.
+    /// 64 ports with 4 virtual channels.
     Crossbar64,
-    /// 128 and 4.
+    /// 128 ports with 4 virtual channels.
     Crossbar128,
-    /// 128 and 16.
+    /// 128 ports with 16 virtual channels.
     Largest,
 }
 
@@ -51,7 +51,7 @@ pub struct NetworkSpec {
     pub vcs: u8,
     /// Flits that the buffer of a virtual channel holds.
     pub buffers: u16,
-    /// Allocation and switch rounds per cycle (`internal_speedup` of BookSim).
+    /// Allocation and switch rounds per cycle (BookSim's `internal_speedup`).
     pub speedup: u8,
     /// Cycles between a credit's arrival at a router and its use.
     pub credit_delay: u8,
@@ -62,19 +62,19 @@ pub struct NetworkSpec {
 }
 
 impl NetworkSpec {
-    /// The reference's 6x6 mesh: three stages, 4 VCs of 4 flits, credit delay 1, channels of 1 cycle, one traffic class.
+    /// Returns the 6x6 mesh of the reference: three stages, 4 VCs of 4 flits, credit delay 1, channels of 1 cycle, one traffic class.
     pub fn new(topology: Topology) -> Self {
         let classes = vec![VcRange { first: 0, count: 4 }];
         Self { topology, pipeline: Pipeline::Three, vcs: 4, buffers: 4, speedup: 1, credit_delay: 1, channel_latency: 1, classes }
     }
 
-    /// The same with `vcs` virtual channels that all traffic shares.
+    /// Returns the network with `vcs` virtual channels that all traffic classes share.
     #[must_use]
     pub fn with_vcs(self, vcs: u8) -> Self {
         Self { vcs, classes: vec![VcRange { first: 0, count: vcs }], ..self }
     }
 
-    /// The same with `counts[c]` virtual channels for traffic class c alone, such as `[3, 1]` for 3G1C.
+    /// Returns the network with `counts[c]` private virtual channels for traffic class c, such as `[3, 1]` for 3G1C.
     #[must_use]
     pub fn partitioned(self, counts: &[u8]) -> Self {
         let mut first = 0;
@@ -85,7 +85,7 @@ impl NetworkSpec {
         Self { vcs: counts.iter().sum(), classes: counts.iter().map(|&count| range(count)).collect(), ..self }
     }
 
-    /// The size of its routers.
+    /// Returns the size of the routers.
     pub fn size(&self) -> Size {
         match (self.topology.ports(), self.vcs) {
             (0..=8, 0..=4) => Size::Mesh4,
@@ -97,7 +97,7 @@ impl NetworkSpec {
         }
     }
 
-    /// Checks whether such a network can be built.
+    /// Checks that the network can be built.
     ///
     /// # Errors
     /// The first invalid value, as a message for the user.
@@ -123,7 +123,7 @@ impl NetworkSpec {
             return Err("traffic classes share all their virtual channels or none".to_owned().into());
         }
         if self.topology.terminals() == 0 || self.topology.routers() > 1 << 14 {
-            return Err(format!("{} is no network; it has 1 to {} routers", self.topology, 1 << 14).into());
+            return Err(format!("{} is not a network of 1 to {} routers", self.topology, 1 << 14).into());
         }
         if self.topology.ports() > 128 {
             return Err(format!("a router has at most 128 ports, not {}", self.topology.ports()).into());

@@ -1,18 +1,18 @@
-//! The core of the network cycle by cycle: zero-load latencies, credits, fairness, order, and nothing lost.
+//! Tests of the network core cycle by cycle: zero-load latencies, credits, fairness, order, and no lost packets.
 
 use std::sync::Arc;
 
 use warpshard_base::{Cycle, Rng};
 
-use warpshard_seam::Grid;
+use warpshard_seam::MeshSize;
 
 use super::*;
 
-/// A receiver that takes everything and notes when: (cycle, tag).
+/// A receiver that accepts every packet and records its cycle and tag.
 #[derive(Default)]
-struct Taken(Vec<(u64, u32)>);
+struct Recorder(Vec<(u64, u32)>);
 
-impl Sink for Taken {
+impl Sink for Recorder {
     fn accept(&mut self, now: Cycle, packet: &Packet) -> bool {
         self.0.push((now.0, packet.tag));
         true
@@ -31,18 +31,18 @@ fn network(spec: &NetworkSpec) -> Network<1, 8, 32> {
     Network::new(spec, &lanes(spec.topology.clone()))
 }
 
-/// Steps from cycle `now` until nothing is under way, leaving out cycles without events.
+/// Steps from cycle `now` until no packet is in flight, and skips cycles without events.
 fn run_dry<const W: usize, const P: usize, const C: usize>(net: &mut Network<W, P, C>, mut now: Cycle, sink: &mut impl Sink) -> Cycle {
     while net.in_flight() > 0 {
         now = net.next_event(now);
-        assert!(now != Cycle::NEVER, "the network stands still with {} packets", net.in_flight());
+        assert!(now != Cycle::NEVER, "the network is deadlocked with {} packets", net.in_flight());
         net.step(now, sink);
         now.0 += 1;
     }
     now
 }
 
-/// Latency of a packet alone in the network, from its offer to its tail's ejection.
+/// Returns the latency of a packet alone in the network, from its offer to the ejection of its tail.
 fn alone<const W: usize, const P: usize, const C: usize>(
     net: &mut Network<W, P, C>,
     now: &mut Cycle,
@@ -50,9 +50,9 @@ fn alone<const W: usize, const P: usize, const C: usize>(
     to: usize,
     flits: u16,
 ) -> u64 {
-    let (start, mut sink) = (*now, Taken::default());
+    let (start, mut sink) = (*now, Recorder::default());
     net.offer(from, to, flits, 7);
-    // All credits are home again when the next packet starts.
+    // All credits have returned when the next packet starts.
     *now = run_dry(net, start, &mut sink).after(50);
     let mut at = start;
     while net.next_event(at) < *now {
@@ -70,7 +70,7 @@ fn the_zero_load_latency_of_every_pair_is_the_formula() {
         for buffers in [4, 16] {
             let spec = NetworkSpec { pipeline, buffers, ..NetworkSpec::new(MESH) };
             let (mut net, mut now) = (network(&spec), Cycle(0));
-            // A packet that needs no credit back travels without a gap.
+            // A packet that does not need to reuse a credit travels without a gap.
             let lengths: &[u16] = if buffers == 4 { &[1, 2, 4] } else { &[1, 5, 16] };
             for &flits in lengths {
                 for from in 0..36 {
@@ -90,7 +90,7 @@ fn a_crossbar_of_virtual_channels_has_the_latency_of_one_router() {
     let topology = Topology::Crossbar { ports: 36 };
     for (spec, latency) in [
         (NetworkSpec::new(topology.clone()), 6),
-        // Two rounds per cycle: both allocations in one, the switch in the next.
+        // With two rounds per cycle, both allocations take one cycle and the switch the next one.
         (NetworkSpec { buffers: 64, speedup: 2, credit_delay: 0, ..NetworkSpec::new(topology.clone()).with_vcs(1) }, 5),
     ] {
         let (mut net, mut now) = (Network::<4, 64, 256>::new(&spec, &lanes(topology.clone())), Cycle(0));
@@ -101,8 +101,9 @@ fn a_crossbar_of_virtual_channels_has_the_latency_of_one_router() {
 }
 
 #[test]
-fn a_flow_is_as_fast_as_its_credits_come_back() {
-    // Between routers a place is used again 6 cycles after it was taken: won, switched, two on the channel, sent on and back.
+fn credit_round_trips_limit_the_rate_of_a_flow() {
+    // Between routers a buffer slot is reused 6 cycles after its allocation: one to win, one in the switch, two on the channel, one to
+    // leave the next router and one for the credit.
     for (buffers, cycles_per_100) in [(2, 300), (3, 200), (4, 150), (6, 100), (8, 100)] {
         let spec = NetworkSpec { buffers, ..NetworkSpec::new(MESH).with_vcs(1) };
         let (mut net, mut now) = (network(&spec), Cycle(0));
@@ -113,11 +114,11 @@ fn a_flow_is_as_fast_as_its_credits_come_back() {
 }
 
 #[test]
-fn packets_of_five_flits_wait_for_credits_that_four_places_lack() {
+fn packets_of_five_flits_wait_for_credits_of_four_slots() {
     let spec = NetworkSpec::new(MESH);
     let (mut net, mut now) = (network(&spec), Cycle(0));
-    // The fifth flit waits until the head's place is free again. That costs it two cycles in all, whatever the way: flits
-    // behind a head need no virtual channel and so have a cycle to spare at every router.
+    // The fifth flit waits until the buffer slot of the head is free again. This wait costs two cycles in total for any distance: flits
+    // behind a head need no virtual channel and so have a spare cycle at every router.
     let measured: Vec<u64> = [0, 1, 2, 5].iter().map(|to| alone(&mut net, &mut now, 0, *to, 5)).collect();
     assert_eq!(measured, [1, 2, 3, 6].map(|routers| 2 + 4 * routers + 4 + 2));
 }
@@ -126,7 +127,7 @@ fn packets_of_five_flits_wait_for_credits_that_four_places_lack() {
 fn one_virtual_channel_passes_a_packet_of_one_flit_every_other_cycle() {
     for (vcs, cycles) in [(1, 200), (2, 100)] {
         let spec = NetworkSpec { buffers: 16, ..NetworkSpec::new(MESH).with_vcs(vcs) };
-        let (mut net, mut sink) = (network(&spec), Taken::default());
+        let (mut net, mut sink) = (network(&spec), Recorder::default());
         (0..101).for_each(|tag| net.offer(0, 5, 1, tag));
         run_dry(&mut net, Cycle(0), &mut sink);
         assert_eq!(sink.0.last().unwrap().0 - sink.0[0].0, cycles, "{vcs} virtual channels");
@@ -134,10 +135,10 @@ fn one_virtual_channel_passes_a_packet_of_one_flit_every_other_cycle() {
 }
 
 #[test]
-fn sources_that_meet_share_the_channel() {
+fn sources_with_a_common_channel_share_it() {
     for pipeline in [Pipeline::Speculative, Pipeline::Three, Pipeline::Four] {
         let spec = NetworkSpec { pipeline, ..NetworkSpec::new(Topology::Mesh { columns: 3, rows: 3 }) };
-        let (mut net, mut sink) = (network(&spec), Taken::default());
+        let (mut net, mut sink) = (network(&spec), Recorder::default());
         let sources = [1, 3, 5, 7];
         for _ in 0..1000 {
             sources.iter().for_each(|source| net.offer(*source, 4, 1, *source as u32));
@@ -150,7 +151,7 @@ fn sources_that_meet_share_the_channel() {
 }
 
 fn torus(columns: u16, rows: u16) -> Topology {
-    let wiring = warpshard_seam::Topology::wiring(&Torus, Grid { columns, rows });
+    let wiring = warpshard_seam::Topology::wiring(&Torus, MeshSize { columns, rows });
     Topology::Wired(Wired(Arc::new(wiring.expect("a torus of that size"))))
 }
 
@@ -162,11 +163,11 @@ fn overloaded_networks_deliver_every_packet_once() {
         NetworkSpec { pipeline: Pipeline::Four, buffers: 1, ..NetworkSpec::new(Topology::Mesh { columns: 4, rows: 3 }).with_vcs(1) },
         NetworkSpec { buffers: 7, speedup: 2, credit_delay: 0, ..NetworkSpec::new(Topology::Crossbar { ports: 12 }).with_vcs(3) },
         NetworkSpec::new(Topology::Mesh { columns: 4, rows: 3 }).partitioned(&[2, 1]),
-        // One virtual channel of one flit: a circle of links would stand still.
+        // With one virtual channel of one flit, a cycle of links would deadlock.
         NetworkSpec { buffers: 1, ..NetworkSpec::new(torus(4, 3)).with_vcs(1) },
     ];
     for spec in specs {
-        // Routers with more room than the network needs do the same.
+        // Routers that are larger than the network needs give the same result.
         let large = overloaded::<4, 64, 256>(&spec);
         if spec.size() == Size::Mesh4 {
             assert_eq!(overloaded::<1, 8, 32>(&spec), large, "{spec:?}");
@@ -174,11 +175,11 @@ fn overloaded_networks_deliver_every_packet_once() {
     }
 }
 
-/// Offers many packets at once, and returns when each arrived.
+/// Offers many packets in one cycle and returns the arrival of each.
 fn overloaded<const W: usize, const P: usize, const C: usize>(spec: &NetworkSpec) -> Vec<(u64, u32)> {
     let mut lanes = lanes(spec.topology.clone());
     lanes.iter_mut().for_each(|lane| lane.class = (usize::from(lane.terminal) % spec.classes.len()) as u8);
-    let (mut net, mut sink, mut rng) = (Network::<W, P, C>::new(spec, &lanes), Taken::default(), Rng::keyed(5, &[]));
+    let (mut net, mut sink, mut rng) = (Network::<W, P, C>::new(spec, &lanes), Recorder::default(), Rng::keyed(5, &[]));
     let packets = 3000;
     for tag in 0..packets {
         let (from, to, flits) = (rng.below(12) as usize, rng.below(12) as usize, 1 + rng.below(9) as u16);
@@ -193,10 +194,10 @@ fn overloaded<const W: usize, const P: usize, const C: usize>(spec: &NetworkSpec
 }
 
 #[test]
-fn cycles_without_events_can_be_left_out() {
+fn cycles_without_events_can_be_skipped() {
     let spec = NetworkSpec { pipeline: Pipeline::Speculative, ..NetworkSpec::new(MESH) };
     let run = |skip: bool| {
-        let (mut net, mut sink, mut rng) = (network(&spec), Taken::default(), Rng::keyed(9, &[]));
+        let (mut net, mut sink, mut rng) = (network(&spec), Recorder::default(), Rng::keyed(9, &[]));
         for burst in 0..20u64 {
             for tag in 0..15 {
                 let (from, to, flits) = (rng.below(36) as usize, rng.below(36) as usize, 1 + rng.below(6) as u16);
@@ -215,11 +216,11 @@ fn cycles_without_events_can_be_left_out() {
     assert_eq!(run(true), run(false));
 }
 
-/// A receiver that takes no packet of lane 0, and when it took the others.
+/// A receiver that rejects packets of lane 0 and records the cycles of the others.
 #[derive(Default)]
-struct Picky(Vec<u64>);
+struct RejectingSink(Vec<u64>);
 
-impl Sink for Picky {
+impl Sink for RejectingSink {
     fn accept(&mut self, now: Cycle, packet: &Packet) -> bool {
         if packet.lane != 0 {
             self.0.push(now.0);
@@ -231,22 +232,22 @@ impl Sink for Picky {
 }
 
 #[test]
-fn a_traffic_class_that_stands_still_does_not_hold_up_the_other() {
+fn a_blocked_traffic_class_does_not_block_the_other() {
     for (counts, passes) in [(&[3, 1][..], true), (&[2, 2], true), (&[1, 3], true), (&[4], false)] {
         let spec = NetworkSpec::new(MESH).partitioned(counts);
         let lanes = [Lane { terminal: 0, class: 0 }, Lane { terminal: 0, class: (counts.len() - 1) as u8 }];
-        let (mut net, mut sink) = (Network::<1, 8, 32>::new(&spec, &lanes), Picky::default());
+        let (mut net, mut sink) = (Network::<1, 8, 32>::new(&spec, &lanes), RejectingSink::default());
         (0..200).for_each(|tag| net.offer(0, 4, 1, tag));
         (0..500).for_each(|now| net.step(Cycle(now), &mut sink));
         (0..100).for_each(|tag| net.offer(1, 4, 1, tag));
         (500..1500).for_each(|now| net.step(Cycle(now), &mut sink));
         assert_eq!(sink.0.len(), if passes { 100 } else { 0 }, "{counts:?}");
-        assert!(net.next_event(Cycle(1500)) == Cycle::NEVER, "nothing can happen before the receiver takes a packet");
+        assert!(net.next_event(Cycle(1500)) == Cycle::NEVER, "there is no event before the receiver accepts a packet");
     }
 }
 
 #[test]
-fn impossible_networks_are_refused_with_a_reason() {
+fn impossible_networks_are_rejected_with_a_reason() {
     let spec = NetworkSpec::new(MESH);
     let bad = [
         spec.clone().with_vcs(17),

@@ -1,27 +1,27 @@
-//! Placement and wiring of routers, and the routes of packets: dimension-order routing on a mesh, one router, or whatever a checked table says.
+//! Wiring of routers, and the routes of packets: dimension-order routing on a mesh, a single router, or a checked table.
 
 use std::fmt;
 use std::sync::Arc;
 
-use warpshard_seam::{self as seam, Far};
+use warpshard_seam::{self as seam, FarEnd};
 use warpshard_state::{Reader, State, StateError, Writer};
 
-/// The shape of a network. Terminal i sits at router i of a mesh (row by row), and at port i of a crossbar.
+/// The shape of a network. Terminal i is attached to router i of a mesh (row by row), or to port i of a crossbar.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum Topology {
     /// A 2-D mesh with one terminal per router; packets go along x first, then along y.
     Mesh {
-        /// Routers of a row.
+        /// The number of routers per row.
         columns: u16,
-        /// Rows.
+        /// The number of rows.
         rows: u16,
     },
     /// One router with a terminal at each port.
     Crossbar {
-        /// Its ports.
+        /// The number of ports.
         ports: u16,
     },
-    /// Routers, links and routes of a table.
+    /// Routers, links and routes from a table.
     Wired(Wired),
 }
 
@@ -29,7 +29,7 @@ pub enum Topology {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wired(pub Arc<seam::Wiring>);
 
-/// The name of the table, which follows from the machine, so that it is not taken for another.
+/// Only the name of the table is saved, to detect a different table. The table itself follows from the machine.
 impl State for Wired {
     fn save(&self, to: &mut Writer) {
         self.0.name().to_owned().save(to);
@@ -40,13 +40,13 @@ impl State for Wired {
         if name == self.0.name() {
             return Ok(());
         }
-        Err(StateError::new(format!("the saved state is that of the topology `{name}`, and this run has `{}`", self.0.name())))
+        Err(StateError::new(format!("the saved state is for the topology `{name}`, but this run uses `{}`", self.0.name())))
     }
 }
 
-/// Ports of a mesh router: one per direction, and the terminal's.
+/// Ports of a mesh router: one per direction and one for the terminal.
 pub(super) const MESH_PORTS: usize = 5;
-// Towards larger x, smaller x, larger y and smaller y.
+// The ports towards larger x, smaller x, larger y and smaller y.
 pub(super) const EAST: usize = 0;
 pub(super) const WEST: usize = 1;
 pub(super) const SOUTH: usize = 2;
@@ -55,8 +55,8 @@ pub(super) const LOCAL: usize = 4;
 
 /// The far end of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// A router's port.
+pub(super) enum ChannelEnd {
+    /// A router and its port.
     Router(usize, usize),
     /// A terminal.
     Terminal(usize),
@@ -65,7 +65,7 @@ pub(super) enum End {
 }
 
 impl Topology {
-    /// Terminals, the senders and receivers of packets.
+    /// Returns the number of terminals, which send and receive packets.
     pub fn terminals(&self) -> usize {
         match self {
             Self::Mesh { columns, rows } => usize::from(*columns) * usize::from(*rows),
@@ -74,7 +74,7 @@ impl Topology {
         }
     }
 
-    /// Routers.
+    /// Returns the number of routers.
     pub fn routers(&self) -> usize {
         match self {
             Self::Mesh { .. } => self.terminals(),
@@ -83,7 +83,7 @@ impl Topology {
         }
     }
 
-    /// Ports of a router.
+    /// Returns the number of ports per router.
     pub fn ports(&self) -> usize {
         match self {
             Self::Mesh { .. } => MESH_PORTS,
@@ -92,7 +92,7 @@ impl Topology {
         }
     }
 
-    /// Routers that a packet passes.
+    /// Returns the number of routers that a packet passes.
     pub fn routers_between(&self, from: usize, to: usize) -> usize {
         match self {
             Self::Mesh { columns, .. } => {
@@ -104,19 +104,19 @@ impl Topology {
         }
     }
 
-    /// The router and port of a terminal.
-    pub(super) fn seat(&self, terminal: usize) -> (usize, usize) {
+    /// Returns the router and port of a terminal.
+    pub(super) fn terminal_port(&self, terminal: usize) -> (usize, usize) {
         match self {
             Self::Mesh { .. } => (terminal, LOCAL),
             Self::Crossbar { .. } => (0, terminal),
             Self::Wired(Wired(wiring)) => {
-                let seat = wiring.seat(terminal);
-                (usize::from(seat.router), usize::from(seat.port))
+                let terminal_port = wiring.terminal_port(terminal);
+                (usize::from(terminal_port.router), usize::from(terminal_port.port))
             }
         }
     }
 
-    /// The output port of `router` for a packet to `terminal`.
+    /// Returns the output port of `router` for a packet to `terminal`.
     pub(super) fn route(&self, router: usize, terminal: usize) -> usize {
         let columns = match self {
             Self::Mesh { columns, .. } => usize::from(*columns),
@@ -133,27 +133,27 @@ impl Topology {
         }
     }
 
-    /// The far end of a port's channels: the destination of flits that leave by it, and the source of those that arrive.
-    pub(super) fn beyond(&self, router: usize, port: usize) -> End {
+    /// Returns the far end of a port's channels: the destination of flits that leave by the port, and the source of flits that arrive.
+    pub(super) fn far_end(&self, router: usize, port: usize) -> ChannelEnd {
         let (columns, rows) = match self {
             Self::Mesh { columns, rows } => (usize::from(*columns), usize::from(*rows)),
-            Self::Crossbar { .. } => return End::Terminal(port),
+            Self::Crossbar { .. } => return ChannelEnd::Terminal(port),
             Self::Wired(Wired(wiring)) => {
-                return match wiring.beyond(router, port) {
-                    Far::Router(end) => End::Router(usize::from(end.router), usize::from(end.port)),
-                    Far::Terminal(terminal) => End::Terminal(usize::from(terminal)),
-                    Far::Nothing => End::Nothing,
+                return match wiring.far_end(router, port) {
+                    FarEnd::Router(end) => ChannelEnd::Router(usize::from(end.router), usize::from(end.port)),
+                    FarEnd::Terminal(terminal) => ChannelEnd::Terminal(usize::from(terminal)),
+                    FarEnd::Nothing => ChannelEnd::Nothing,
                 };
             }
         };
         let (x, y) = (router % columns, router / columns);
         match port {
-            EAST if x + 1 < columns => End::Router(router + 1, WEST),
-            WEST if x > 0 => End::Router(router - 1, EAST),
-            SOUTH if y + 1 < rows => End::Router(router + columns, NORTH),
-            NORTH if y > 0 => End::Router(router - columns, SOUTH),
-            LOCAL => End::Terminal(router),
-            _ => End::Nothing,
+            EAST if x + 1 < columns => ChannelEnd::Router(router + 1, WEST),
+            WEST if x > 0 => ChannelEnd::Router(router - 1, EAST),
+            SOUTH if y + 1 < rows => ChannelEnd::Router(router + columns, NORTH),
+            NORTH if y > 0 => ChannelEnd::Router(router - columns, SOUTH),
+            LOCAL => ChannelEnd::Terminal(router),
+            _ => ChannelEnd::Nothing,
         }
     }
 }
@@ -170,26 +170,26 @@ impl fmt::Display for Topology {
 
 #[cfg(test)]
 mod tests {
-    use warpshard_seam::{Grid, Topology as _};
+    use warpshard_seam::{MeshSize, Topology as _};
 
     use super::super::Torus;
     use super::*;
 
     fn torus(columns: u16, rows: u16) -> Topology {
-        Topology::Wired(Wired(Arc::new(Torus.wiring(Grid { columns, rows }).unwrap())))
+        Topology::Wired(Wired(Arc::new(Torus.wiring(MeshSize { columns, rows }).unwrap())))
     }
 
     #[test]
-    fn following_the_routes_reaches_every_terminal_over_the_way_that_is_told() {
+    fn every_route_reaches_its_terminal_in_the_given_number_of_routers() {
         for topology in [Topology::Mesh { columns: 5, rows: 3 }, Topology::Crossbar { ports: 7 }, torus(6, 5), torus(2, 1)] {
             for from in 0..topology.terminals() {
                 for to in 0..topology.terminals() {
-                    let (mut router, mut passed) = (topology.seat(from).0, 1);
-                    while let End::Router(next, port) = topology.beyond(router, topology.route(router, to)) {
-                        assert_eq!(topology.beyond(next, port), End::Router(router, topology.route(router, to)));
+                    let (mut router, mut passed) = (topology.terminal_port(from).0, 1);
+                    while let ChannelEnd::Router(next, port) = topology.far_end(router, topology.route(router, to)) {
+                        assert_eq!(topology.far_end(next, port), ChannelEnd::Router(router, topology.route(router, to)));
                         (router, passed) = (next, passed + 1);
                     }
-                    assert_eq!(topology.beyond(router, topology.route(router, to)), End::Terminal(to));
+                    assert_eq!(topology.far_end(router, topology.route(router, to)), ChannelEnd::Terminal(to));
                     assert_eq!(passed, topology.routers_between(from, to));
                 }
             }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_on_a_torus_are_never_longer_than_on_the_mesh_and_shorter_from_its_edges() {
+    fn paths_on_a_torus_are_never_longer_than_on_the_mesh_and_shorter_from_its_edges() {
         let (mesh, torus) = (Topology::Mesh { columns: 6, rows: 6 }, torus(6, 6));
         let ways = |topology: &Topology, from: usize| (0..36).map(|to| topology.routers_between(from, to)).sum::<usize>();
         for from in 0..36 {

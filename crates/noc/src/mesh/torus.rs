@@ -1,19 +1,19 @@
 //! A torus: a mesh whose rows and columns are closed to rings.
 //!
-//! Packets go along x first, then along y, as on the mesh. They take the link that closes a ring where they begin at its end and it is the shorter
-//! way, and never after other links of the ring: then the links of a ring wait for each other in no circle, with any number of virtual channels
-//! (Dally and Seitz, IEEE Transactions on Computers 1987, break the circle with a second virtual channel instead, which allows the shortest way
-//! everywhere).
+//! Packets travel along x first, then along y, as on the mesh. A packet takes the link that closes a ring only as its first link in the
+//! ring, and only if this is the shorter direction. So the links of a ring have no cyclic dependency, with any number of virtual channels
+//! (Dally and Seitz, IEEE Transactions on Computers 1987, break the cycle with a second virtual channel instead, which allows the shortest
+//! path everywhere).
 
-use warpshard_seam::{End, Grid, Link, Topology, Wiring, WiringError};
+use warpshard_seam::{MeshSize, RouterLink, RouterPort, Topology, Wiring, WiringError};
 
 use super::topology::{EAST, LOCAL, MESH_PORTS, NORTH, SOUTH, WEST};
 
-/// The torus.
+/// The torus topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Torus;
 
-/// The way from place `at` of a ring of `size` to place `to`: upwards, downwards, or there.
+/// Returns the direction from position `at` of a ring of `size` to position `to`: upwards, downwards, or arrived.
 fn way(at: u16, to: u16, size: u16) -> std::cmp::Ordering {
     let last = size - 1;
     let direct = to.cmp(&at);
@@ -22,13 +22,13 @@ fn way(at: u16, to: u16, size: u16) -> std::cmp::Ordering {
 }
 
 impl Topology for Torus {
-    fn wiring(&self, Grid { columns, rows }: Grid) -> Result<Wiring, WiringError> {
+    fn wiring(&self, MeshSize { columns, rows }: MeshSize) -> Result<Wiring, WiringError> {
         let routers = columns * rows;
-        let end = |router: u16, port: usize| End { router, port: port as u16 };
+        let end = |router: u16, port: usize| RouterPort { router, port: port as u16 };
         let at = |x: u16, y: u16| y % rows * columns + x % columns;
-        let mut links: Vec<Link> = Vec::new();
+        let mut links: Vec<RouterLink> = Vec::new();
         for (x, y) in (0..rows).flat_map(|y| (0..columns).map(move |x| (x, y))) {
-            // Two routers have one link, and one has none.
+            // A ring of two routers has one link, and a ring of one router has none.
             if x + 1 < columns || columns > 2 {
                 links.push((end(at(x, y), EAST), end(at(x + 1, y), WEST)));
             }

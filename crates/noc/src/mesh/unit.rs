@@ -1,10 +1,10 @@
 //! A network of routers as a unit of the machine: one subnet with its senders and receivers.
 //!
-//! Packets become visible at an input, enter the source queue of their sender and traffic class, and leave over the output
-//! link in the cycle in which their tail is ejected, if the receiver has room; else they block the ejection buffer. A slot
-//! at an input is freed when the packet's tail has left the source queue. The number of flits of a packet follows from its size in
-//! bytes and the width of its traffic class. Classes that share channels share a network of routers; classes with their own wires
-//! have their own networks, each with a flit per channel and cycle.
+//! Packets become visible at an input, enter the source queue of their sender and traffic class, and leave over the output link in the
+//! cycle in which their tail is ejected, if the receiver has free space; else they block the ejection buffer. A slot at an input is freed
+//! when the packet's tail has left the source queue. The number of flits of a packet follows from its size in bytes and the width of its
+//! traffic class. Classes that share channels share a network of routers; classes with private wires have private networks, each with one
+//! flit per channel and cycle.
 
 use std::convert::Infallible;
 
@@ -13,24 +13,24 @@ use warpshard_engine::Unit;
 use warpshard_protocol::{CreditSender, EventKind, MemPacket, Outbox, Payload};
 use warpshard_stats::{CounterVisitor, counters};
 
-use super::super::subnet::{Direction, Ends, Extent, Subnet, SubnetPorts, Switch};
+use super::super::subnet::{Direction, Ends, Subnet, SubnetPorts, SubnetSize, Switch};
 use super::spec::Size;
 use super::{Lane, Network, NetworkSpec, Packet, Sink, VcRange};
 
 /// A subnet of routers, and the terminals of its senders and receivers.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct SubnetSpec {
-    /// The routers.
+    /// The network of routers.
     pub network: NetworkSpec,
-    /// The terminal of each sender; several may share one.
+    /// The terminal of each sender; several senders may share one.
     pub senders: Vec<u16>,
-    /// The terminal of each receiver; several may share one.
+    /// The terminal of each receiver; several receivers may share one.
     pub receivers: Vec<u16>,
-    /// The traffic class of each core's packets, by the requester's port.
+    /// The traffic class of each core's packets, indexed by the requester's port.
     pub class_of_core: Vec<u8>,
     /// Bytes of a flit, by traffic class: the share of the channels' width that the class has.
     pub flit_bytes: Vec<u16>,
-    /// Whether each traffic class has its own part of every channel, switch and terminal.
+    /// True if each traffic class has a private part of every channel, switch and terminal.
     pub apart: bool,
     /// Bytes of a packet without data.
     pub header_bytes: u16,
@@ -42,7 +42,7 @@ pub struct SubnetSpec {
 const SECTOR_BYTES: u32 = 32;
 
 impl SubnetSpec {
-    /// The flits of a packet, by what it carries in this direction.
+    /// Returns the number of flits of a packet, by the data that it carries in this direction.
     pub fn flits(&self, direction: Direction, packet: &MemPacket) -> u16 {
         let data = direction.data_sectors(packet) * SECTOR_BYTES;
         let class = usize::from(self.class_of_core[packet.port.index()]);
@@ -53,13 +53,13 @@ impl SubnetSpec {
 counters! {
     /// Counters of a subnet of routers.
     pub struct MeshCounters {
-        packets: "packets", "Packets handed to their receivers.";
+        packets: "packets", "Packets delivered to their receivers.";
         flits: "flits", "Flits ejected.";
         hops: "flits", "Flits through a router's switch, summed over the routers.";
-        conflicts: "requests", "Requests for a switch that lost, summed over routers and cycles.";
+        conflicts: "requests", "Requests for a switch that lost the arbitration, summed over routers and cycles.";
         credit_stalls: "times", "Times that a packet used the last credit of its virtual channel and had flits left.";
-        blocked: "times", "Times that a packet's receiver had no room for it.";
-        packet_cycles: "packet cycles", "Cycles from packets' arrival at their inputs to their leaving the subnet.";
+        blocked: "times", "Times that a receiver had no free slot for a packet.";
+        packet_cycles: "packet cycles", "Cycles from the arrival of packets at their inputs to their departure from the subnet.";
     }
 }
 
@@ -68,7 +68,7 @@ counters! {
 struct InFlight {
     packets: Vec<(MemPacket, u32)>,
     free: Vec<u32>,
-    /// Places at the receivers.
+    /// Credits for the queues of the receivers.
     credits: Box<[CreditSender]>,
     lanes_per_input: usize,
     counters: MeshCounters,
@@ -110,15 +110,15 @@ impl Sink for Delivery<'_> {
     }
 
     fn departed(&mut self, _: Cycle, lane: usize) {
-        self.ends.give_place(lane / self.in_flight.lanes_per_input, self.out);
+        self.ends.return_slot(lane / self.in_flight.lanes_per_input, self.out);
     }
 }
 
-/// Routers of one size that move the packets of a subnet, see [`Network`].
+/// Routers of one size that move the packets of a subnet; see [`Network`].
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Routers<const W: usize, const P: usize, const C: usize> {
     spec: SubnetSpec,
-    /// One for all traffic classes, or one for each.
+    /// One network for all traffic classes, or one per class.
     nets: Vec<Network<W, P, C>>,
     in_flight: InFlight,
 }
@@ -184,7 +184,7 @@ impl<const W: usize, const P: usize, const C: usize> Switch for Routers<W, P, C>
         }
     }
 
-    fn expect_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool {
+    fn receive_credits(&mut self, output: usize, at: Cycle, credits: u16) -> bool {
         self.in_flight.credits[output].deliver(at, credits)
     }
 
@@ -197,12 +197,12 @@ impl<const W: usize, const P: usize, const C: usize> Switch for Routers<W, P, C>
         Some(next).filter(|next| *next != Cycle::NEVER)
     }
 
-    /// Routers count what they do, not what they wait for.
+    /// Counts nothing: routers count their activity, not waiting cycles.
     fn count(&mut self, _: u64) {}
 
     fn step(&mut self, ends: &mut Ends, out: &mut Outbox) {
         let now = ends.now;
-        // Classes with their own networks share only the receivers, which serve them round robin.
+        // Classes with private networks share only the receivers, which serve them round robin.
         let count = self.nets.len();
         for turn in 0..count {
             let net = &mut self.nets[(now.0 as usize).wrapping_add(turn) % count];
@@ -226,35 +226,35 @@ impl<const W: usize, const P: usize, const C: usize> Switch for Routers<W, P, C>
         let full: Vec<String> =
             (0..ends.outputs).filter(|output| !self.in_flight.credits[*output].can_send()).map(|output| output.to_string()).collect();
         let reason = if full.is_empty() { "no receiver is full".to_owned() } else { format!("receivers {} are full", full.join(", ")) };
-        vec![format!("{under_way} packets are under way at {}: {reason}", ends.now)]
+        vec![format!("{under_way} packets are in flight at {}: {reason}", ends.now)]
     }
 }
 
-/// One subnet of routers, a unit of the machine. The size of its routers is chosen once, here.
+/// One subnet of routers, a unit of the machine. Its variant is chosen once, by the size of its routers.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub enum MeshNet {
-    /// Of [`Size::Mesh4`].
+    /// A subnet of size [`Size::Mesh4`].
     Mesh4(Box<Subnet<Routers<1, 8, 32>>>),
-    /// Of [`Size::Mesh8`].
+    /// A subnet of size [`Size::Mesh8`].
     Mesh8(Box<Subnet<Routers<1, 8, 64>>>),
-    /// Of [`Size::Mesh16`].
+    /// A subnet of size [`Size::Mesh16`].
     Mesh16(Box<Subnet<Routers<2, 8, 128>>>),
-    /// Of [`Size::Crossbar64`].
+    /// A subnet of size [`Size::Crossbar64`].
     Crossbar64(Box<Subnet<Routers<4, 64, 256>>>),
-    /// Of [`Size::Crossbar128`].
+    /// A subnet of size [`Size::Crossbar128`].
     Crossbar128(Box<Subnet<Routers<8, 128, 512>>>),
-    /// Of [`Size::Largest`].
+    /// A subnet of size [`Size::Largest`].
     Largest(Box<Subnet<Routers<32, 128, 2048>>>),
 }
 
-/// The ends around routers of a size.
+/// Returns a subnet whose switch is routers of one size.
 fn subnet<const W: usize, const P: usize, const C: usize>(
     direction: Direction,
     spec: &SubnetSpec,
     ports: SubnetPorts,
 ) -> Box<Subnet<Routers<W, P, C>>> {
-    let extent = Extent { inputs: spec.senders.len(), outputs: spec.receivers.len(), input_queue: spec.input_queue };
-    Box::new(Subnet::around(Routers::new(spec, ports.output_capacity), direction, extent, ports))
+    let extent = SubnetSize { inputs: spec.senders.len(), outputs: spec.receivers.len(), input_queue: spec.input_queue };
+    Box::new(Subnet::with_switch(Routers::new(spec, ports.output_capacity), direction, extent, ports))
 }
 
 macro_rules! each {
@@ -271,14 +271,14 @@ macro_rules! each {
 }
 
 impl MeshNet {
-    /// A subnet at cycle 0.
+    /// Returns a subnet at cycle 0.
     ///
     /// # Panics
-    /// When the network cannot be built, a sender or receiver has no terminal, or a receiver has no room for a packet.
+    /// If the network cannot be built, a sender or receiver has no terminal, or a receiver has no space for a packet.
     pub fn new(direction: Direction, spec: &SubnetSpec, ports: SubnetPorts) -> Self {
         let terminals = spec.network.topology.terminals();
         let seated = spec.senders.iter().chain(&spec.receivers).all(|terminal| usize::from(*terminal) < terminals);
-        assert!(seated, "a sender or receiver sits outside {}", spec.network.topology);
+        assert!(seated, "a sender or receiver is outside {}", spec.network.topology);
         match spec.network.size() {
             Size::Mesh4 => Self::Mesh4(subnet(direction, spec, ports)),
             Size::Mesh8 => Self::Mesh8(subnet(direction, spec, ports)),
@@ -289,12 +289,12 @@ impl MeshNet {
         }
     }
 
-    /// The counters so far.
+    /// Returns the counters.
     pub fn counters(&self) -> MeshCounters {
         each!(self, unit => unit.switch().counters())
     }
 
-    /// The direction of its packets.
+    /// Returns the direction of the subnet's packets.
     pub fn direction(&self) -> Direction {
         each!(self, unit => unit.direction())
     }

@@ -1,4 +1,5 @@
-//! Subnets as units: the same results whatever the spans, credits both ways, and packets that fit their class's width.
+//! Tests of subnets as units: equal results for any division into spans, credits in both directions, and packets that fit the width of
+//! their class.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ const CREDIT_IN: u16 = 300;
 fn spec() -> SubnetSpec {
     SubnetSpec {
         network: NetworkSpec::new(Topology::Mesh { columns: 3, rows: 3 }).partitioned(&[3, 1]),
-        // Two senders share a terminal, and so do two receivers.
+        // Two senders share a terminal, and two receivers share a terminal.
         senders: vec![0, 0, 1, 3, 5, 7],
         receivers: vec![2, 6, 6, 8],
         class_of_core: vec![0, 0, 0, 1, 1, 1],
@@ -48,7 +49,7 @@ fn packet(sm: usize, slice: usize, token: u32, op: MemOp) -> MemPacket {
     MemPacket { addr: Addr(0), token, bytes: u32::MAX, port, slice, part, op }
 }
 
-/// What a subnet shows of itself at the end.
+/// Returns the state of a subnet at the end, as text.
 fn settled(net: &mut impl Unit, at: Cycle) -> String {
     net.settle(at);
     let mut counters: Vec<u64> = Vec::new();
@@ -56,7 +57,7 @@ fn settled(net: &mut impl Unit, at: Cycle) -> String {
     format!("{counters:?} {:?} {:?}", net.waiting(), net.next_event())
 }
 
-/// Sends `arrivals` and gives back a credit 9 cycles after each packet that came out; returns what left, and the counters.
+/// Sends `arrivals` and returns a credit 9 cycles after each packet that left; returns the packets that left, and the counters.
 fn simulate(
     net: &mut impl Unit<Payload = Payload, Event = EventKind>,
     arrivals: &[(u64, usize, usize)],
@@ -129,7 +130,7 @@ proptest! {
 fn a_packet_has_the_flits_that_its_bytes_need_in_its_class() {
     let spec = spec();
     let flits = |direction, sm, op| spec.flits(direction, &packet(sm, 0, 0, op));
-    // 8 bytes of header, and 64 of data where there are data.
+    // A packet has 8 bytes of header, and 64 bytes of data if it carries data.
     assert_eq!([flits(Direction::Request, 0, MemOp::Read), flits(Direction::Reply, 0, MemOp::Read)], [1, 3]);
     assert_eq!([flits(Direction::Request, 5, MemOp::Read), flits(Direction::Reply, 5, MemOp::Read)], [1, 9]);
     assert_eq!([flits(Direction::Request, 0, MemOp::Write), flits(Direction::Reply, 0, MemOp::Write)], [3, 1]);
@@ -137,9 +138,9 @@ fn a_packet_has_the_flits_that_its_bytes_need_in_its_class() {
 }
 
 #[test]
-fn a_packet_takes_the_time_of_its_way() {
+fn the_latency_of_a_packet_follows_from_its_route() {
     let mut net = MeshNet::new(Direction::Request, &spec(), ports(4));
-    // From terminal 0 to terminal 8 of a 3x3 mesh: 5 routers.
+    // The path from terminal 0 to terminal 8 of a 3x3 mesh has 5 routers.
     let (events, _) = simulate(&mut net, &[(10, 0, 3)], 100, &[7], true);
     let arrival = events.iter().find(|(_, link, _)| *link == DATA_OUT + 3).unwrap().0;
     assert_eq!(arrival, 10 + 2 + 4 * 5 + 2, "a write has 3 flits");
@@ -148,8 +149,8 @@ fn a_packet_takes_the_time_of_its_way() {
 }
 
 #[test]
-fn classes_with_wires_of_their_own_do_not_wait_for_each_other() {
-    // Both classes send from the left end of a row to its right end, which they reach over the same channels.
+fn classes_with_private_wires_do_not_wait_for_each_other() {
+    // Both classes send from the left end of a row to its right end, over the same channels.
     let row = |apart| SubnetSpec {
         network: NetworkSpec { buffers: 16, ..NetworkSpec::new(Topology::Mesh { columns: 3, rows: 1 }).partitioned(&[3, 1]) },
         senders: vec![0; SENDERS],
@@ -168,9 +169,12 @@ fn classes_with_wires_of_their_own_do_not_wait_for_each_other() {
     };
     let (alone, other, both, shared) = (last(true, &[0]), last(true, &[5]), last(true, &[0, 5]), last(false, &[0, 5]));
     assert_eq!(alone, last(false, &[0]));
-    // Which packets are writes follows from their numbers, and so differs between one sender and two.
-    assert!(both.iter().zip(&shared).all(|(apart, shared)| apart <= shared) && both != shared, "{both:?} apart, {shared:?} together");
-    assert!(both[0] <= alone[0] + 8 && both[1] <= other[0] + 40, "{both:?} beside each other, {alone:?} and {other:?} alone");
+    // The packet number decides which packets are writes, so this differs between one sender and two.
+    assert!(
+        both.iter().zip(&shared).all(|(apart, shared)| apart <= shared) && both != shared,
+        "{both:?} with private networks, {shared:?} with a shared one"
+    );
+    assert!(both[0] <= alone[0] + 8 && both[1] <= other[0] + 40, "{both:?} together, {alone:?} and {other:?} alone");
 }
 
 #[test]
@@ -180,13 +184,13 @@ fn a_full_receiver_is_named() {
         net.deliver(LinkId(2), Cycle(0), &Payload::Mem(packet(2, 1, token, MemOp::Read)));
     }
     net.run(Cycle(100), true, &mut out);
-    assert_eq!(net.waiting(), ["2 packets are under way at cycle 100: receivers 1 are full"]);
+    assert_eq!(net.waiting(), ["2 packets are in flight at cycle 100: receivers 1 are full"]);
     assert_eq!(net.next_event(), Cycle::NEVER);
     assert_eq!(net.counters().packets, 1);
 }
 
 #[test]
-fn an_output_queue_serves_in_the_order_of_arrival_and_nobody_waits_for_another_output() {
+fn output_queues_serve_in_the_order_of_arrival_without_blocking_each_other() {
     let noc = Noc {
         input_queue: 8,
         output_queue: 8,

@@ -2,7 +2,7 @@
 
 use warpshard_base::Cycle;
 
-/// A flit: its packet's handle, and whether it is the first or the last.
+/// A flit: the handle of its packet, and flags for the first and the last flit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Flit(u32);
 
@@ -30,20 +30,20 @@ impl Flit {
 
 /// A virtual channel of a router's port or of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub(super) struct Place(u32);
+pub(super) struct VcAddress(u32);
 
 const TERMINAL: u32 = 1 << 31;
 
-impl Place {
-    /// The edge of the mesh.
+impl VcAddress {
+    /// The missing neighbour at the edge of the mesh.
     pub(super) const NOWHERE: Self = Self(u32::MAX);
 
-    /// Virtual channel `channel`, counted over all ports, of a router.
+    /// Returns virtual channel `channel`, numbered over all ports, of a router.
     pub(super) fn router(router: usize, channel: usize) -> Self {
         Self((router << 16 | channel) as u32)
     }
 
-    /// Virtual channel `channel` of a terminal.
+    /// Returns virtual channel `channel` of a terminal.
     pub(super) fn terminal(terminal: usize, channel: usize) -> Self {
         Self((terminal << 16 | channel) as u32 | TERMINAL)
     }
@@ -53,19 +53,19 @@ impl Place {
         self.0 & TERMINAL != 0
     }
 
-    /// The router or terminal.
+    /// Returns the number of the router or terminal.
     #[inline]
     pub(super) fn node(self) -> usize {
         ((self.0 & !TERMINAL) >> 16) as usize
     }
 
-    /// The virtual channel there.
+    /// Returns the virtual channel at the router or terminal.
     #[inline]
     pub(super) fn channel(self) -> usize {
         (self.0 & 0xffff) as usize
     }
 
-    /// The channel `vc` further.
+    /// Returns the virtual channel `vc` positions after this one.
     #[inline]
     #[must_use]
     pub(super) fn plus(self, vc: usize) -> Self {
@@ -82,7 +82,7 @@ pub(super) struct Wheel<T> {
 }
 
 impl<T: Clone> Wheel<T> {
-    /// A wheel for arrivals less than `horizon` cycles ahead.
+    /// Returns a wheel for arrivals less than `horizon` cycles ahead.
     pub(super) fn new(horizon: usize) -> Self {
         let size = horizon.next_power_of_two().max(64);
         Self { slots: vec![Vec::new(); size].into(), mask: size as u64 - 1, filled: vec![0; size / 64].into() }
@@ -95,7 +95,7 @@ impl<T: Clone> Wheel<T> {
         self.slots[index].push(what);
     }
 
-    /// Puts all of `what`, and empties it.
+    /// Adds all elements of `what` at cycle `at`, and empties it.
     #[inline]
     pub(super) fn put_all(&mut self, at: Cycle, what: &mut Vec<T>) {
         if what.is_empty() {
@@ -111,7 +111,8 @@ impl<T: Clone> Wheel<T> {
         }
     }
 
-    /// Takes the arrivals of cycle `now` and leaves `empty` in their place; the caller passes the emptied buffer the next time.
+    /// Takes the arrivals of cycle `now` and leaves the buffer `empty` instead; the caller passes the emptied buffer in the next call.
+    /// Returns true if there are arrivals.
     #[inline]
     pub(super) fn take(&mut self, now: Cycle, empty: &mut Vec<T>) -> bool {
         let index = (now.0 & self.mask) as usize;
@@ -124,7 +125,7 @@ impl<T: Clone> Wheel<T> {
         true
     }
 
-    /// The first cycle at or after `now` in which something arrives.
+    /// Returns the first cycle at or after `now` with an arrival.
     pub(super) fn next(&self, now: Cycle) -> Cycle {
         let words = self.filled.len();
         let first = (now.0 & self.mask) as usize;
@@ -150,11 +151,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrivals_come_in_their_cycle() {
+    fn arrivals_are_taken_in_their_cycle() {
         let mut wheel = Wheel::new(100);
         let now = Cycle(1000);
-        wheel.put(Cycle(1090), (Place::terminal(3, 2), Flit::new(8, true, true)));
-        wheel.put(Cycle(1001), (Place::router(5, 7), Flit::new(9, true, false)));
+        wheel.put(Cycle(1090), (VcAddress::terminal(3, 2), Flit::new(8, true, true)));
+        wheel.put(Cycle(1001), (VcAddress::router(5, 7), Flit::new(9, true, false)));
         assert_eq!(wheel.next(now), Cycle(1001));
         let mut arrived = Vec::new();
         assert!(!wheel.take(now, &mut arrived) && wheel.take(Cycle(1001), &mut arrived));

@@ -1,7 +1,7 @@
-//! Switches every SM between two CTA limits after a number of ended CTAs. Its decisions are frequent and their cycles depend
-//! only on the simulated machine, so tests of determinism use it.
+//! Switches every SM between two CTA limits after a number of ended CTAs. Its decisions are frequent and their cycles depend only on the
+//! simulated machine, so tests of determinism use it.
 //!
-//! In: ends of CTAs. Out: `high` from the start, then `low`, `high`, `low` at every `ctas`-th end.
+//! Inputs: ends of CTAs. Decisions: the limit `high` from the start, then `low`, `high`, `low` at every `ctas`-th end.
 
 use serde::Deserialize;
 
@@ -36,27 +36,27 @@ pub struct Alternate {
 }
 
 impl Alternate {
-    /// The policy's name.
+    /// Name of the policy.
     pub const NAME: &'static str = "alternate";
-    /// The policy's parameters.
+    /// Parameters of the policy.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
         ("high", "CTAs per SM from the start of the run and after every second switch"),
         ("low", "CTAs per SM after the other switches"),
         ("ctas", "ended CTAs between two switches; 16 when not given"),
     ];
 
-    /// The policy with its parameters: `low` is at least 1 and at most `high`, `ctas` at least 1.
+    /// Creates the policy: `low` must be at least 1 and at most `high`, `ctas` at least 1.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let Parameters { high, low, ctas } = parameters;
         let wrong = |problem: String| Err(PolicyError::parameters(Self::NAME, problem));
         if low == 0 {
-            return wrong("`low` = 0 would let nothing run: 1 is the least".to_owned());
+            return wrong("`low` = 0 would stop all work; expected at least 1".to_owned());
         }
         if low > high {
             return wrong(format!("`low` = {low} is above `high` = {high}"));
         }
         if ctas == 0 {
-            return wrong("`ctas` = 0 would switch without end: 1 is the least".to_owned());
+            return wrong("`ctas` = 0 would switch endlessly; expected at least 1".to_owned());
         }
         Ok(Self { parameters, begun: false, ended: 0 })
     }
@@ -94,7 +94,7 @@ impl Controller for Alternate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{answers, made};
+    use crate::testing::{decisions_at_cuts, made};
     use warpshard_base::{KernelIndex, SmId};
 
     #[test]
@@ -102,7 +102,7 @@ mod tests {
         let mut policy = made(Alternate::NAME, "high = 4\nlow = 2\nctas = 3");
         let ended = EventKind::CtaEnded(SmId(0), KernelIndex(0));
         assert_eq!(
-            answers(&mut *policy, &[&[], &[ended], &[ended, ended], &[ended; 3]]),
+            decisions_at_cuts(&mut *policy, &[&[], &[ended], &[ended, ended], &[ended; 3]]),
             ["cta_limit 4 on every SM: 0 CTAs ended", "", "cta_limit 2 on every SM: 3 CTAs ended", "cta_limit 4 on every SM: 6 CTAs ended"]
         );
     }

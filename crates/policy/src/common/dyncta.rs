@@ -1,8 +1,8 @@
-//! DYNCTA ("Neither More Nor Less: Optimizing Thread-level Parallelism for GPGPUs", Kayiran et al., PACT 2013): a CTA limit
-//! per SM, set from the SM's idle cycles and its cycles of waiting for memory.
+//! DYNCTA ("Neither More Nor Less: Optimizing Thread-level Parallelism for GPGPUs", Kayiran et al., PACT 2013): a CTA limit per SM, set
+//! from the SM's idle cycles and its cycles of waiting for memory.
 //!
-//! In: per SM, idle cycles and cycles of waiting for memory, every sampling period. Out: a CTA limit per SM. If the limit is below
-//! the number of resident CTAs, the youngest are paused: their warps are not scheduled until other CTAs have ended.
+//! Inputs: idle cycles and cycles of waiting for memory of each SM, every sampling period. Decisions: a CTA limit per SM. If the limit is
+//! below the number of resident CTAs, the youngest are paused: their warps are not scheduled until other CTAs have ended.
 
 use serde::Deserialize;
 
@@ -11,13 +11,13 @@ use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelec
 
 use crate::registry::PolicyError;
 
-/// The pipeline is free, but no warp can issue.
+/// Counters of cycles in which the pipeline is free, but no warp can issue.
 const IDLE: [&str; 4] = ["stall_no_warps", "stall_draining", "stall_fetch", "stall_barrier"];
-/// All warps wait for memory, or for a way to it.
+/// Counters of cycles in which all warps wait for memory, or for the memory pipeline.
 const WAITING: [&str; 2] = ["stall_scoreboard_memory", "stall_memory_pipeline"];
 
-/// The parameters of [`DynCta`], with the values of the paper's Table 3. Kayiran et al., MICRO 2014,
-/// run DYNCTA "after tuning its parameters" (Section 6) and name no values.
+/// The parameters of [`DynCta`], with the values of the paper's Table 3. Kayiran et al., MICRO 2014, run DYNCTA "after tuning its
+/// parameters" (Section 6) without stating the values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
@@ -51,17 +51,17 @@ struct Core {
 }
 
 impl DynCta {
-    /// The policy's name.
+    /// Name of the policy.
     pub const NAME: &'static str = "dyncta";
-    /// The policy's parameters.
+    /// Parameters of the policy.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
         ("period", "core cycles of a sampling period; 2048 when not given"),
-        ("idle", "more idle cycles than this call for one CTA more (t_idle); 16 when not given"),
-        ("mem_low", "fewer cycles of waiting for memory than this call for one CTA more (t_mem_l); 128 when not given"),
-        ("mem_high", "more cycles of waiting for memory than this call for one CTA less (t_mem_h); 384 when not given"),
+        ("idle", "idle cycles above which the limit rises by one CTA (t_idle); 16 when not given"),
+        ("mem_low", "cycles of waiting for memory below which the limit rises by one CTA (t_mem_l); 128 when not given"),
+        ("mem_high", "cycles of waiting for memory above which the limit falls by one CTA (t_mem_h); 384 when not given"),
     ];
 
-    /// The policy with its parameters; the low threshold is at most the high one.
+    /// Creates the policy; the low threshold must be at most the high threshold.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let Parameters { mem_low, mem_high, .. } = parameters;
         if mem_low > mem_high {
@@ -70,7 +70,7 @@ impl DynCta {
         Ok(Self { parameters, kernel: KernelIndex(0), cores: Vec::new(), columns: Default::default() })
     }
 
-    /// Every SM begins a kernel with half of the CTAs that fit.
+    /// Limits every SM to half of the CTAs that fit at the start of a kernel.
     fn prepare(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
         let Some(facts) = seen.facts.kernels.get(kernel.index()) else { return };
         self.kernel = kernel;
@@ -112,7 +112,7 @@ impl DynCta {
 }
 
 impl Parameters {
-    /// The limit after a period with so many idle and waiting cycles, among `most`.
+    /// Returns the limit, at most `most`, after a period with `idle` and `waiting` cycles.
     fn stepped(&self, limit: u32, idle: u64, waiting: u64, most: u32) -> u32 {
         if idle > self.idle || waiting < self.mem_low {
             (limit + 1).min(most)
@@ -160,7 +160,7 @@ mod tests {
     use crate::testing::{Numbers, Scene, made};
 
     #[test]
-    fn idleness_and_quick_memory_call_for_more_and_slow_memory_for_fewer() {
+    fn idle_sms_get_more_ctas_and_memory_bound_sms_fewer() {
         let stepped = |idle, waiting| Parameters::default().stepped(4, idle, waiting, 8);
         assert_eq!([stepped(17, 9000), stepped(0, 127), stepped(16, 128), stepped(0, 384), stepped(0, 385)], [5, 5, 4, 4, 3]);
         assert_eq!(Parameters::default().stepped(8, 17, 0, 8), 8);

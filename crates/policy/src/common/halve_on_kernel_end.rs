@@ -1,6 +1,6 @@
 //! Halves every SM's CTA limit whenever a kernel ends: a minimal policy that reacts to events.
 //!
-//! In: ends of kernels. Out: `start`, `start / 2`, `start / 4` and so on, but not below `least`.
+//! Inputs: ends of kernels. Decisions: the limits `start`, `start / 2`, `start / 4` and so on, but not below `least`.
 
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ use crate::registry::PolicyError;
 pub struct Parameters {
     /// CTAs per SM from the start of the run.
     start: u32,
-    /// The least limit.
+    /// The smallest CTA limit.
     #[serde(default = "one")]
     least: u32,
 }
@@ -32,13 +32,13 @@ pub struct HalveOnKernelEnd {
 }
 
 impl HalveOnKernelEnd {
-    /// The policy's name.
+    /// Name of the policy.
     pub const NAME: &'static str = "halve_on_kernel_end";
-    /// The policy's parameters.
+    /// Parameters of the policy.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] =
-        &[("start", "CTAs per SM from the start of the run"), ("least", "the limit is never below this; 1 when not given")];
+        &[("start", "CTAs per SM from the start of the run"), ("least", "the smallest limit; 1 when not given")];
 
-    /// The policy with its parameters; the least limit is at least 1 and at most the first.
+    /// Creates the policy; the smallest limit must be at least 1 and at most the first limit.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let Parameters { start, least } = parameters;
         if least == 0 || start < least {
@@ -82,7 +82,7 @@ impl Controller for HalveOnKernelEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{answers, made};
+    use crate::testing::{decisions_at_cuts, made};
     use warpshard_base::KernelIndex;
 
     #[test]
@@ -91,7 +91,7 @@ mod tests {
         let ended = |kernel| EventKind::KernelEnded(KernelIndex(kernel));
         let other = EventKind::KernelStarted(KernelIndex(1));
         assert_eq!(
-            answers(&mut *policy, &[&[], &[ended(0), other], &[other], &[ended(1)], &[ended(2)]]),
+            decisions_at_cuts(&mut *policy, &[&[], &[ended(0), other], &[other], &[ended(1)], &[ended(2)]]),
             [
                 "cta_limit 9 on every SM: the run starts",
                 "cta_limit 4 on every SM: kernel 0 ended",

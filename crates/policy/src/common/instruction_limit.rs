@@ -1,10 +1,10 @@
-//! `--max-instructions`: ends a run after some work, to compare machines on equal work.
+//! `--max-instructions`: ends a run after a number of instructions, to compare machines on equal work.
 //!
-//! In: the thread instructions of all SMs, every [`InstructionLimit::EVERY`] core cycles. Out: the end of the run.
+//! Inputs: the thread instructions of all SMs, every [`InstructionLimit::EVERY`] core cycles. Decision: the end of the run.
 
 use warpshard_control::{Controller, DecisionSet, KnobSet, Observation, Trigger};
 
-/// Ends a run at the first of its observations by which enough thread instructions have been issued.
+/// Ends a run at the first observation at which enough thread instructions have been issued.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct InstructionLimit {
     #[state(fixed)]
@@ -16,7 +16,7 @@ impl InstructionLimit {
     /// Core cycles between two observations.
     pub const EVERY: u64 = 1_000;
 
-    /// A limit of so many thread instructions.
+    /// Creates a limit of `limit` thread instructions.
     pub fn new(limit: u64) -> Self {
         Self { limit, issued: 0 }
     }

@@ -1,4 +1,4 @@
-//! Policies that are not of one publication's study: fixed limits, and reactions to events whose results can be worked out by hand.
+//! Policies that belong to no publication's study: fixed limits, and reactions to events whose results can be derived by hand.
 
 mod alternate;
 mod dyncta;

@@ -1,6 +1,6 @@
 //! A controller that only records: counters of single SMs over time (the interval series has only sums over all SMs).
 //!
-//! In: counters of SMs, every period. Out: a number per SM, counter and period in the timeline; no decision.
+//! Inputs: counters of SMs, every period. Outputs: a signal per SM, counter and period in the timeline, and no decisions.
 
 use serde::Deserialize;
 
@@ -15,10 +15,10 @@ use crate::registry::PolicyError;
 pub struct Parameters {
     /// Names of counters of an SM.
     counters: Vec<String>,
-    /// Core cycles of a period.
+    /// Core cycles per period.
     #[serde(default = "thousand")]
     period: u64,
-    /// The SMs.
+    /// Numbers of the recorded SMs.
     #[serde(default = "first")]
     sms: Vec<u16>,
 }
@@ -31,33 +31,33 @@ fn first() -> Vec<u16> {
     vec![0]
 }
 
-/// Records counters of SMs and decides nothing.
+/// Records counters of SMs without making decisions.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Probe {
     #[state(fixed)]
     parameters: Parameters,
-    /// The counters found, by their column.
+    /// Columns of the recorded counters; `None` before the first observation.
     columns: Option<Vec<usize>>,
 }
 
 impl Probe {
-    /// The policy's name.
+    /// Name of the policy.
     pub const NAME: &'static str = "probe";
-    /// The policy's parameters.
+    /// Parameters of the policy.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
-        ("counters", "names of counters of an SM, as `warpshard list counters` has them"),
+        ("counters", "names of SM counters, as listed by `warpshard list counters`"),
         ("period", "core cycles of a period; 1000 when not given"),
-        ("sms", "numbers of the SMs that are recorded; only 0 when not given"),
+        ("sms", "numbers of the recorded SMs; only 0 when not given"),
     ];
 
-    /// The policy with its parameters, which must name something to record.
+    /// Creates the policy; the parameters must name at least one counter and SM.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let wrong = |problem: &str| Err(PolicyError::parameters(Self::NAME, problem));
         if parameters.counters.is_empty() || parameters.sms.is_empty() {
-            return wrong("`counters` and `sms` name one counter and one SM at least, or nothing is recorded");
+            return wrong("`counters` and `sms` must name at least one counter and one SM");
         }
         if parameters.period == 0 {
-            return wrong("`period` = 0 never ends: 1 is the shortest");
+            return wrong("`period` = 0 is invalid; expected at least 1");
         }
         Ok(Self { parameters, columns: None })
     }
@@ -106,7 +106,7 @@ mod tests {
     use crate::testing::{Numbers, Scene, made};
 
     #[test]
-    fn counters_are_recorded_and_nothing_is_decided() {
+    fn counters_are_recorded_without_decisions() {
         let mut scene = Scene { sms: Numbers::named(&["issued", "cycles"]), ..Scene::with_kernel(10, 2) };
         let mut policy = made(Probe::NAME, "counters = [\"cycles\", \"nonsense\"]\nperiod = 50\nsms = [1, 9]");
         assert_eq!(policy.triggers(), [Trigger::Every(50)]);
@@ -116,12 +116,12 @@ mod tests {
     }
 
     #[test]
-    fn what_records_nothing_is_refused() {
+    fn a_probe_without_counters_or_sms_is_rejected() {
         let wrong = |counters: &[&str], period| {
             let counters = counters.iter().map(|name| (*name).to_owned()).collect();
             Probe::new(Parameters { counters, period, sms: vec![0] }).unwrap_err().to_string()
         };
-        assert!(wrong(&[], 1).ends_with("or nothing is recorded"));
-        assert_eq!(wrong(&["cycles"], 0), "policy `probe`: `period` = 0 never ends: 1 is the shortest");
+        assert!(wrong(&[], 1).ends_with("must name at least one counter and one SM"));
+        assert_eq!(wrong(&["cycles"], 0), "policy `probe`: `period` = 0 is invalid; expected at least 1");
     }
 }

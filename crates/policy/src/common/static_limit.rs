@@ -1,6 +1,6 @@
 //! Fixed limits: CTAs and warps per SM, and the number of active SMs, from the start of the run or of a kernel.
 //!
-//! In: the start. Out: one set of limits, once.
+//! Input: the start. Decisions: one set of limits, once.
 
 use serde::Deserialize;
 
@@ -17,11 +17,11 @@ pub struct Parameters {
     ctas: Option<u32>,
     /// Warps per SM.
     warps: Option<u32>,
-    /// Active SMs, the first ones; the others are power-gated.
+    /// Number of active SMs, beginning with SM 0; the others are power-gated.
     cores: Option<u16>,
-    /// The SMs that are limited; all when not given.
+    /// Numbers of the limited SMs [default: all].
     sms: Option<Vec<u16>>,
-    /// The kernel at whose start the limits are set; the start of the run when not given.
+    /// The kernel at whose start the limits are set [default: the start of the run].
     from_kernel: Option<u32>,
 }
 
@@ -34,18 +34,18 @@ pub struct StaticLimit {
 }
 
 impl StaticLimit {
-    /// The policy's name.
+    /// Name of the policy.
     pub const NAME: &'static str = "static_limit";
-    /// The policy's parameters.
+    /// Parameters of the policy.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
-        ("ctas", "most CTAs on an SM"),
-        ("warps", "most warps that an SM's schedulers consider"),
-        ("cores", "SMs at work, the first ones; the others are turned off"),
-        ("sms", "numbers of the SMs that are limited; all when not given"),
-        ("from_kernel", "the kernel, counted from 0, from whose start on the limits hold; the start of the run when not given"),
+        ("ctas", "maximum CTAs on an SM"),
+        ("warps", "maximum warps that an SM's schedulers consider"),
+        ("cores", "number of active SMs, beginning with SM 0; the others are power-gated"),
+        ("sms", "numbers of the limited SMs; all when not given"),
+        ("from_kernel", "the kernel, counted from 0, at whose start the limits are set; the start of the run when not given"),
     ];
 
-    /// The policy with its parameters, which must limit something and leave room for one CTA and one warp.
+    /// Creates the policy; the parameters must limit something and allow at least one CTA and one warp.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let wrong = |problem: String| Err(PolicyError::parameters(Self::NAME, problem));
         if parameters.ctas.is_none() && parameters.warps.is_none() && parameters.cores.is_none() {
@@ -54,7 +54,7 @@ impl StaticLimit {
         let cores = parameters.cores.map(u32::from);
         for (name, limit) in [("ctas", parameters.ctas), ("warps", parameters.warps), ("cores", cores)] {
             if limit == Some(0) {
-                return wrong(format!("`{name}` = 0 would let nothing run: 1 is the least"));
+                return wrong(format!("`{name}` = 0 would stop all work; expected at least 1"));
             }
         }
         Ok(Self { parameters, done: false })
@@ -107,14 +107,14 @@ impl Controller for StaticLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Numbers, Scene, answers, made};
+    use crate::testing::{Numbers, Scene, decisions_at_cuts, made};
 
     #[test]
     fn limits_are_set_once_from_the_start() {
         let mut policy = made(StaticLimit::NAME, "ctas = 2\nwarps = 16");
         assert_eq!(policy.triggers(), [Trigger::Start]);
         assert_eq!(policy.knobs(), KnobSet::of(&[Knob::CtaLimit, Knob::WarpLimit]));
-        assert_eq!(answers(&mut *policy, &[&[], &[]]), ["cta_limit 2 on every SM, warp_limit 16 on every SM: fixed limits", ""]);
+        assert_eq!(decisions_at_cuts(&mut *policy, &[&[], &[]]), ["cta_limit 2 on every SM, warp_limit 16 on every SM: fixed limits", ""]);
     }
 
     #[test]
@@ -122,11 +122,11 @@ mod tests {
         let mut policy = made(StaticLimit::NAME, "ctas = 1\nsms = [4, 7]\nfrom_kernel = 3");
         assert_eq!(policy.triggers(), [Trigger::On(EventSelector::KernelStarted(Some(KernelIndex(3))))]);
         assert_eq!(policy.knobs(), KnobSet::of(&[Knob::CtaLimit]));
-        assert_eq!(answers(&mut *policy, &[&[]]), ["cta_limit 1 on sm4, cta_limit 1 on sm7: fixed limits"]);
+        assert_eq!(decisions_at_cuts(&mut *policy, &[&[]]), ["cta_limit 1 on sm4, cta_limit 1 on sm7: fixed limits"]);
     }
 
     #[test]
-    fn sms_beyond_the_cores_at_work_are_off() {
+    fn sms_beyond_the_active_ones_are_gated() {
         let mut scene = Scene { sms: Numbers::named(&["issued"]), ..Scene::default() };
         scene.sms.values = vec![0; 4];
         let mut policy = made(StaticLimit::NAME, "cores = 2");

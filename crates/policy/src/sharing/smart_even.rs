@@ -1,8 +1,9 @@
-//! Smart-Even: as many SMs for each application, but no more than its CTAs fill (Adriaens et al., "The case for GPGPU spatial
-//! multitasking", HPCA 2012, as "Efficient Kernel Management on GPUs", Section 5.2, compares with it).
+//! Smart-Even: the same number of SMs for each application, but no more than its CTAs fill (Adriaens et al., "The case for GPGPU spatial
+//! multitasking", HPCA 2012; "Efficient Kernel Management on GPUs", Section 5.2, compares with it).
 //!
-//! Our reading, since neither text states the rule: an application can use as many SMs as the CTAs of its largest kernel fill, and what it
-//! leaves of its even share goes to the others evenly. When it is over the grid scheduler gives its SMs to the others.
+//! Neither text states the exact rule. Our reading: an application can use as many SMs as the CTAs of its largest kernel fill, and the
+//! unused part of its even share is divided evenly among the others. When an application ends, the grid scheduler assigns its SMs to the
+//! others.
 
 use serde::Deserialize;
 
@@ -11,28 +12,28 @@ use warpshard_control::{Controller, Decision, DecisionSet, Facts, Knob, KnobSet,
 
 use crate::registry::PolicyError;
 
-/// It has no parameters.
+/// The parameters of [`SmartEven`], which has none.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {}
 
-/// Gives each application its SMs at the start.
+/// Assigns SMs to each application at the start.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub struct SmartEven;
 
 impl SmartEven {
-    /// The policy's name.
+    /// Name of the policy.
     pub const NAME: &'static str = "smart_even";
-    /// The policy's parameters.
+    /// Parameters of the policy.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[];
 
-    /// The policy.
+    /// Creates the policy.
     pub fn new(_: Parameters) -> Result<Self, PolicyError> {
         Ok(Self)
     }
 }
 
-/// How many of `sms` SMs each application gets.
+/// Returns the number of SMs of each application, `sms` in total.
 fn shares(facts: &Facts, sms: u32) -> Vec<u32> {
     let mut wanted = vec![0; facts.applications.len()];
     for kernel in &facts.kernels {
@@ -42,7 +43,8 @@ fn shares(facts: &Facts, sms: u32) -> Vec<u32> {
     let mut shares = vec![0; wanted.len()];
     let mut left = sms;
     while left > 0 {
-        // One more for the application with the fewest that can use one; once none can, for the one with the fewest.
+        // The next SM goes to the application with the fewest SMs that can use another one, or if none can, to the application with the
+        // fewest SMs.
         let open = |can_use: bool| (0..shares.len()).filter(|app| !can_use || shares[*app] < wanted[*app]).min_by_key(|app| shares[*app]);
         let Some(app) = open(true).or_else(|| open(false)) else { break };
         shares[app] += 1;
@@ -87,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_even_but_for_what_cannot_be_used() {
+    fn shares_are_even_except_for_unusable_sms() {
         assert_eq!(shares(&facts(&[100, 100]), 15), [8, 7]);
         assert_eq!(shares(&facts(&[100, 9]), 15), [12, 3], "nine CTAs fill three SMs");
         assert_eq!(shares(&facts(&[9, 100, 100]), 15), [3, 6, 6]);

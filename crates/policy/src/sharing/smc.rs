@@ -1,13 +1,15 @@
-//! SMC, spatial multitasking with throttling of CTAs (Wu et al., 2015, as "Efficient Kernel Management on GPUs", Section 5.2, describes it).
+//! SMC, spatial multitasking with throttling of CTAs (Wu et al., 2015, as described in "Efficient Kernel Management on GPUs", Section 5.2).
 //!
-//! In: instructions of two applications over samples of fixed length. Out: a limit of CTAs on the SMs of each, then a number of SMs for each.
+//! Inputs: instructions of two applications over samples of fixed length. Decisions: a limit of CTAs on the SMs of each application, then a
+//! number of SMs for each.
 //!
-//! 1. Both have half of the SMs. Hill climbing from all CTAs that fit downwards: one CTA less as long as the application's IPC rises.
+//! 1. Each application has half of the SMs. Hill climbing downwards from all CTAs that fit: one CTA less as long as the application's IPC
+//!    rises.
 //! 2. The limits stay. Hill climbing from the even partition: one SM more for the first application as long as the sum of both IPCs, each
-//!    over that of the even partition, rises; if it does not at once, one less.
+//!    relative to its IPC with the even partition, rises; if the first step does not raise the sum, one SM less.
 //!
-//! Each sample follows a time in which the change takes effect, as CTAs that are there end first. The description leaves open where the
-//! climbing begins, what it climbs in the second step, and the length of samples.
+//! Each sample follows a warm-up in which the change takes effect, since resident CTAs end first. The description does not state the start
+//! of the climbing, the objective of the second step, and the length of samples.
 
 use serde::Deserialize;
 
@@ -30,7 +32,7 @@ impl Default for Parameters {
     }
 }
 
-/// SMC, running.
+/// The controller of SMC.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Smc {
     #[state(fixed)]
@@ -41,7 +43,7 @@ pub struct Smc {
     /// SMs of the first application.
     sms: u32,
     all: u32,
-    /// IPCs with the even partition, and the best sum over them.
+    /// IPCs with the even partition, and the best sum relative to them.
     even: [f64; 2],
     best: f64,
     warm: bool,
@@ -50,11 +52,11 @@ pub struct Smc {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Stage {
     Waiting,
-    /// Limits of CTAs are searched.
+    /// Search for the limits of CTAs.
     Limits,
-    /// The IPCs of the even partition with the limits found.
+    /// Measurement of the IPCs of the even partition with the chosen limits.
     Even,
-    /// The partition is searched in this direction; whether a step has paid.
+    /// Search for the partition in one direction, and true if a step has raised the sum.
     Partition {
         more: bool,
         paid: bool,
@@ -62,7 +64,7 @@ enum Stage {
     Done,
 }
 
-/// The search for the limit of an application.
+/// The search for the CTA limit of an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, warpshard_state::State)]
 struct Climb {
     limit: u32,
@@ -71,7 +73,7 @@ struct Climb {
 }
 
 impl Climb {
-    /// A sample with the present limit ended.
+    /// Processes a completed sample with the current limit.
     fn sampled(&mut self, ipc: f64) {
         if self.done {
             return;
@@ -88,15 +90,15 @@ impl Climb {
 }
 
 impl Smc {
-    /// The policy's name.
+    /// Name of the policy.
     pub const NAME: &'static str = "smc";
-    /// The policy's parameters.
+    /// Parameters of the policy.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
-        ("warm", "core cycles in which a change takes effect; 10000 when not given"),
+        ("warm", "core cycles of warm-up after a change; 10000 when not given"),
         ("sample", "core cycles of a sample; 10000 when not given"),
     ];
 
-    /// The policy with its parameters: at least one cycle each.
+    /// Creates the policy; both times must be at least one cycle.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let Parameters { warm, sample } = parameters;
         if warm == 0 || sample == 0 {
@@ -134,7 +136,7 @@ impl Smc {
         }
     }
 
-    /// The next sample: first its warm-up.
+    /// Starts the warm-up of the next sample.
     fn next(&mut self, now: Cycle) {
         self.warm = false;
         self.alarm = (self.stage != Stage::Done).then(|| now.after(self.parameters.warm));
@@ -174,7 +176,7 @@ impl Smc {
         self.set(out);
     }
 
-    /// Moves one SM to or from the first application, if one stays for each.
+    /// Moves one SM to or from the first application, if each application keeps at least one.
     fn step(&mut self, more: bool) -> bool {
         let moved = if more { self.sms + 1 } else { self.sms - 1 };
         let can = moved > 0 && moved < self.all;
@@ -210,7 +212,7 @@ impl Controller for Smc {
         }
         let ended = seen.events.iter().find_map(|event| if let EventKind::ApplicationEnded(app) = event.kind { Some(app) } else { None });
         if let Some(ended) = ended {
-            // The grid scheduler gives its SMs to the other, which keeps its own limit.
+            // The grid scheduler assigns the SMs of the ended application to the other one, which keeps its limit.
             (self.stage, self.alarm) = (Stage::Done, None);
             let limit = self.limits[usize::from(ended == AppId(0))].limit;
             out.decide(Decision::CtaLimit { sm: None, limit });
@@ -241,8 +243,8 @@ mod tests {
     use crate::testing::{Numbers, Scene, made};
     use warpshard_control::KernelFacts;
 
-    /// Runs the policy on eight SMs; `ipc` has the IPC of an application with so many CTAs on each of so many SMs. Returns the SMs and limits of
-    /// each sample.
+    /// Runs the policy on eight SMs; `ipc` returns the IPC of an application for a number of SMs and a number of CTAs per SM. Returns the
+    /// SMs and limits of each sample.
     fn run(ipc: [fn(u32, u32) -> f64; 2]) -> Vec<[u32; 3]> {
         let mut policy = made("smc", "");
         let kernel = |app| KernelFacts { app: AppId(app), ctas_per_sm: 4, ..KernelFacts::default() };
@@ -256,11 +258,11 @@ mod tests {
         let mut seen = Vec::new();
         let mut cycle = 0;
         loop {
-            let answer = scene.answer(&mut *policy, cycle, &[]);
-            if !answer.decisions().is_empty() {
+            let decisions = scene.decide(&mut *policy, cycle, &[]);
+            if !decisions.decisions().is_empty() {
                 let owns = |decision: &&Decision| matches!(decision, Decision::Owner { app: AppId(0), .. });
-                now[0] = answer.decisions().iter().filter(owns).count() as u32;
-                for decision in answer.decisions() {
+                now[0] = decisions.decisions().iter().filter(owns).count() as u32;
+                for decision in decisions.decisions() {
                     if let Decision::CtaLimit { sm: Some(sm), limit } = decision {
                         now[1 + usize::from(u32::from(sm.0) >= now[0])] = *limit;
                     }
@@ -275,13 +277,13 @@ mod tests {
 
     #[test]
     fn limits_fall_while_ipc_rises_and_then_sms_move_while_the_sum_does() {
-        // The first is best with two CTAs and gains with SMs; the second wants all CTAs and saturates with three SMs.
+        // The first application is fastest with two CTAs and gains with SMs; the second gains with every CTA and saturates with three SMs.
         let steps = run([|sms, ctas| f64::from(sms) * (3.0 - (f64::from(ctas) - 2.0).abs()), |sms, ctas| f64::from(sms.min(3) * ctas)]);
         assert_eq!(steps, [[4, 4, 4], [4, 3, 3], [4, 2, 4], [4, 1, 4], [4, 2, 4], [5, 2, 4], [6, 2, 4], [5, 2, 4]]);
     }
 
     #[test]
-    fn a_step_that_does_not_pay_is_followed_by_one_the_other_way() {
+    fn a_failed_step_reverses_the_direction() {
         let steps = run([|sms, ctas| f64::from(sms.min(3) * ctas), |sms, ctas| f64::from(sms * ctas)]);
         assert_eq!(steps[2..], [[4, 4, 4], [5, 4, 4], [3, 4, 4], [2, 4, 4], [3, 4, 4]]);
     }

@@ -1,18 +1,23 @@
 //! Simultaneous multikernel execution with a measured division of the SMs, and Maestro, which chooses between it and an even partition
 //! ("Classification-Driven Search", Section 7.5, compares with both).
 //!
-//! In: instructions and memory stalls of each SM over samples. Out: a maximum of CTAs for each application on each SM.
+//! Inputs: instructions and memory stalls of each SM over samples. Decisions: a maximum of CTAs for each application on each SM.
 //!
-//! 1. *Profile.* Each application has an even part of the SMs, and on these SMs different numbers of CTAs, from one to as many as fit. A sample
+//! 1. *Profile.* Each application has an even part of the SMs, and on these SMs different numbers of CTAs, from one to all that fit. A
+//!    sample
 //!    gives its IPC by number of CTAs (Xu et al., "Warped-Slicer", ISCA 2016). SMs with few CTAs compete in the sample with SMs that have
-//!    more, so an IPC is scaled by 1 + m (mean / k - 1), where m is the share of scheduler cycles that wait for memory and k the number of CTAs.
-//! 2. *Division.* Water filling: every application begins with one CTA, and the one with the least IPC over its best gets CTAs up to its next
-//!    higher IPC, as long as they fit together; it is left out once they do not.
-//! 3. *Maestro* (Park et al., ASPLOS 2017) samples the division and then the even partition, and keeps the one with the larger sum of IPCs, each
-//!    over what the profile says of the application alone with all SMs.
+//!    more, so an IPC is scaled by 1 + m (mean / k - 1), where m is the share of scheduler cycles that wait for memory and k the number of
+//!    CTAs.
+//! 2. *Division.* Water filling: every application begins with one CTA. In each step the application with the least IPC relative to its
+//!    best IPC gets
+//!    CTAs up to its next higher IPC, if they fit; otherwise it is excluded from further steps.
+//! 3. *Maestro* (Park et al., ASPLOS 2017) samples the division and then the even partition, and keeps the one with the larger sum of IPCs.
+//!    Each IPC
+//!    is relative to the IPC that the profile predicts for the application alone on all SMs.
 //!
-//! Our reading where the description is silent: lengths of samples; that an application has one division for all of its kernels; that what an
-//! application leaves when it ends for good is filled anew. Of warp scheduling the paper says that kernels take turns; here the machine's order holds.
+//! The descriptions leave some points open. Our reading: the lengths of samples; one division of an application for all of its kernels; a
+//! new division when an application ends for good. The paper says that kernels take turns in warp scheduling; this model keeps the
+//! machine's warp order.
 
 use serde::Deserialize;
 
@@ -23,7 +28,7 @@ use warpshard_control::{
 
 use crate::registry::PolicyError;
 
-/// Scheduler cycles that wait for memory.
+/// Counters of scheduler cycles that wait for memory.
 const MEMORY_STALLS: [&str; 2] = ["stall_scoreboard_memory", "stall_memory_pipeline"];
 
 /// The parameters of [`Smk`] and [`Maestro`].
@@ -41,42 +46,42 @@ impl Default for Parameters {
 }
 
 const PARAMETERS: &[(&str, &str)] = &[
-    ("warm", "core cycles in which a change takes effect before a sample; 10000 when not given"),
+    ("warm", "core cycles of warm-up before a sample; 10000 when not given"),
     ("sample", "core cycles of a sample; 10000 when not given"),
 ];
 
-/// What is measured.
+/// Stages of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Stage {
     Waiting,
-    /// IPC by number of CTAs.
+    /// Measurement of the IPC by number of CTAs.
     Profile,
-    /// All applications on every SM.
+    /// Measurement with all applications on every SM.
     Shared,
-    /// An even part of the SMs for each.
+    /// Measurement with an even part of the SMs for each application.
     Even,
     Done,
 }
 
-/// What is known of an application.
+/// Measured data of an application.
 #[derive(Clone, Debug, Default, PartialEq, warpshard_state::State)]
 struct App {
     kernels: Vec<KernelIndex>,
-    /// The largest need of its kernels of each resource, for a CTA.
+    /// Maximum need of each resource per CTA, over the application's kernels.
     needs: Resources,
-    /// CTAs that an SM holds of it alone.
+    /// Maximum CTAs of the application alone on an SM.
     most: u32,
-    /// IPC of an SM with 1, 2, ... CTAs of it.
+    /// IPC of an SM with 1, 2, ... CTAs of the application.
     curve: Vec<f64>,
     over: bool,
 }
 
-/// SMK with a measured division, running.
+/// The controller of SMK and Maestro, with a measured division.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Smk {
     #[state(fixed)]
     name: &'static str,
-    /// Whether the division is compared with the even partition.
+    /// True if the division is compared with the even partition.
     #[state(fixed)]
     compares: bool,
     #[state(fixed)]
@@ -86,21 +91,21 @@ pub struct Smk {
     alarm: Option<Cycle>,
     apps: Vec<App>,
     sms: u32,
-    /// CTAs of each application on every SM; `None` where one CTA of each does not fit.
+    /// CTAs of each application on every SM; `None` if one CTA of each does not fit.
     division: Option<Vec<u32>>,
-    /// The sum over the division, sampled.
+    /// Sum of relative IPCs in the sample of the division.
     shared: f64,
 }
 
 impl Smk {
-    /// The name of the policy that keeps the division.
+    /// Name of the policy that keeps the division.
     pub const NAME: &'static str = "smk";
-    /// The name of the policy that compares it with the even partition.
+    /// Name of the policy that compares the division with the even partition.
     pub const MAESTRO: &'static str = "maestro";
-    /// The parameters of both.
+    /// Parameters of both policies.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = PARAMETERS;
 
-    /// The policy of that name, [`Smk::NAME`] or [`Smk::MAESTRO`], with its parameters: at least one cycle each.
+    /// Creates the policy [`Smk::NAME`] or [`Smk::MAESTRO`]; all times must be at least one cycle.
     pub fn new(name: &'static str, parameters: Parameters) -> Result<Self, PolicyError> {
         let Parameters { warm, sample } = parameters;
         if warm == 0 || sample == 0 {
@@ -128,7 +133,7 @@ impl Smk {
         for (index, kernel) in (0..).zip(&facts.kernels) {
             let app = &mut self.apps[kernel.app.index()];
             app.kernels.push(KernelIndex(index));
-            app.needs = app.needs.or_more(&kernel.needs);
+            app.needs = app.needs.elementwise_max(&kernel.needs);
             app.most = app.most.min(kernel.ctas_per_sm);
         }
         for sm in 0..self.sms {
@@ -140,7 +145,7 @@ impl Smk {
         self.next(Stage::Profile, seen.cycle);
     }
 
-    /// The application whose even part an SM belongs to, the SM's place in the part, and how many SMs the part has.
+    /// Returns the application whose even part contains an SM, the SM's index in the part, and the number of SMs in the part.
     fn part(&self, sm: u32) -> (usize, u32, u32) {
         let count = self.apps.len() as u32;
         let app = sm * count / self.sms;
@@ -148,14 +153,14 @@ impl Smk {
         (app as usize, sm - first(app), first(app + 1) - first(app))
     }
 
-    /// The CTAs that an SM has in the profile: from one to all that fit, over the SMs of its part.
+    /// Returns the CTAs of an SM in the profile: from one to all that fit, over the SMs of its part.
     fn profiled(&self, sm: u32) -> u32 {
         let (app, place, size) = self.part(sm);
         let most = self.apps[app].most;
         if size >= most { place % most + 1 } else { ((place + 1) * most).div_ceil(size) }
     }
 
-    /// Sets the maxima of all applications on an SM.
+    /// Sets the CTA limits of all applications on an SM.
     fn set_sm(&self, sm: u32, limit: impl Fn(usize) -> u32, out: &mut DecisionSet) {
         for (number, app) in self.apps.iter().enumerate() {
             for &kernel in &app.kernels {
@@ -181,7 +186,7 @@ impl Smk {
         }
     }
 
-    /// What is sampled next, after a time in which it takes effect.
+    /// Enters the next stage, whose sample follows a warm-up.
     fn next(&mut self, stage: Stage, now: Cycle) {
         (self.stage, self.warm) = (stage, false);
         self.alarm = (stage != Stage::Done).then(|| now.after(self.parameters.warm));
@@ -209,7 +214,7 @@ impl Smk {
         }
     }
 
-    /// The sum of the applications' IPCs of a sample, each over that of the application alone with all SMs.
+    /// Returns the sum of the applications' IPCs in a sample, each relative to the predicted IPC of the application alone on all SMs.
     fn sum(&self, seen: &Observation<'_>) -> f64 {
         let instructions = column(seen.applications, "warp_instructions");
         let progress = |(app, row): (&App, &[u64])| {
@@ -255,7 +260,7 @@ impl Smk {
         }
     }
 
-    /// An application is over: the others divide every SM, by what is known of them.
+    /// Handles the end of an application: the other applications divide every SM according to their measured curves.
     fn leave(&mut self, app: AppId, seen: &Observation<'_>, out: &mut DecisionSet) {
         self.apps[app.index()].over = true;
         self.next(Stage::Done, seen.cycle);
@@ -265,12 +270,13 @@ impl Smk {
     }
 }
 
-/// The place of a column that all machines have.
+/// Returns the index of a column that all machines have.
 fn column(table: Table<'_>, name: &str) -> usize {
     table.column(name).unwrap_or_else(|| panic!("{name} is counted"))
 }
 
-/// IPCs of an SM with 1 to `most` CTAs from measured points, means where several SMs have as many CTAs, straight lines between.
+/// Returns the IPCs of an SM with 1 to `most` CTAs from measured points: means over SMs with the same number of CTAs, and linear
+/// interpolation between them.
 fn curve(points: &[(u32, f64)], most: u32) -> Vec<f64> {
     let measured = |ctas: u32| {
         let own = || points.iter().filter(move |(of, _)| *of == ctas);
@@ -288,7 +294,7 @@ fn curve(points: &[(u32, f64)], most: u32) -> Vec<f64> {
     (1..=most).map(at).collect()
 }
 
-/// CTAs of each application that an SM gets, by water filling over the curves; `None` where one CTA of each does not fit.
+/// Returns the CTAs of each application per SM, by water filling over the curves; `None` if one CTA of each does not fit.
 fn fill(apps: &[App], room: &Resources) -> Option<Vec<u32>> {
     let mut ctas: Vec<u32> = apps.iter().map(|app| u32::from(!app.over)).collect();
     if !fits(apps, &ctas, room) {
@@ -310,7 +316,7 @@ fn fill(apps: &[App], room: &Resources) -> Option<Vec<u32>> {
     Some(ctas)
 }
 
-/// Whether an SM holds so many CTAs of each application together.
+/// Returns true if an SM can hold these numbers of CTAs of all applications together.
 fn fits(apps: &[App], ctas: &[u32], room: &Resources) -> bool {
     let within = |of: fn(&Resources) -> u32| {
         let taken: u64 = apps.iter().zip(ctas).map(|(app, ctas)| u64::from(of(&app.needs)) * u64::from(*ctas)).sum();
@@ -324,7 +330,7 @@ impl Controller for Smk {
         self.name
     }
 
-    fn suits(&self, facts: &Facts) -> Result<(), String> {
+    fn check_facts(&self, facts: &Facts) -> Result<(), String> {
         let (apps, sms) = (facts.applications.len(), facts.sms);
         if apps < 2 || sms < apps as u32 {
             return Err(format!("it divides the SMs among several applications, and the run has {apps} and the machine {sms} SMs"));
@@ -389,11 +395,11 @@ mod tests {
     const ROOM: Resources = Resources { registers: 100, threads: 0, warps: 0, shared_bytes: 0, ctas: 0 };
 
     #[test]
-    fn the_application_that_is_furthest_below_its_best_gets_the_next_cta() {
-        // The first saturates with two CTAs, the second gains with every one.
+    fn the_application_with_the_least_relative_ipc_gets_the_next_cta() {
+        // The first application saturates with two CTAs, the second gains with every CTA.
         let apps = [app(10, &[3.0, 4.0, 4.0, 4.0]), app(20, &[1.0, 2.0, 3.0, 4.0])];
         assert_eq!(fill(&apps, &ROOM), Some(vec![2, 4]), "20 + 80 of 100 registers");
-        // One whose IPC falls with a third CTA and rises with a fourth goes from two to four in one step.
+        // An application whose IPC falls with a third CTA and rises with a fourth goes from two to four CTAs in one step.
         let apps = [app(10, &[1.0, 2.0, 1.5, 4.0]), app(30, &[1.0, 1.1])];
         assert_eq!(fill(&apps, &ROOM), Some(vec![4, 2]));
         assert_eq!(fill(&[app(60, &[1.0]), app(50, &[1.0])], &ROOM), None, "one CTA of each needs 110");
@@ -402,12 +408,13 @@ mod tests {
     }
 
     #[test]
-    fn curves_go_straight_between_measured_points() {
+    fn curves_are_linear_between_measured_points() {
         assert_eq!(curve(&[(2, 4.0), (2, 6.0), (4, 7.0)], 5), [2.5, 5.0, 6.0, 7.0, 7.0]);
     }
 
-    /// Eight SMs and two applications of four CTAs per SM each, two of both together; answers of the policy until it is done, as the maxima of
-    /// both on each SM. `sums` are the instructions of both applications in the samples after the profile.
+    /// Runs the policy on eight SMs with two applications of four CTAs per SM each, or two of both together. Returns the decisions of the
+    /// policy until it is done, as the maxima of both applications on each SM. `sums` are the instructions of both applications in the
+    /// samples after the profile.
     fn run(policy: &str, sums: &[[u64; 2]]) -> Vec<Vec<[u32; 2]>> {
         let mut policy = made(policy, "");
         let needs = Resources { registers: 25, ..Resources::default() };
@@ -426,9 +433,9 @@ mod tests {
         let (mut seen, mut now, mut cycle) = (Vec::new(), vec![[0, 0]; 8], 0);
         let mut sums = sums.iter();
         loop {
-            let answer = scene.answer(&mut *policy, cycle, &[]);
-            if !answer.decisions().is_empty() {
-                for decision in answer.decisions() {
+            let decisions = scene.decide(&mut *policy, cycle, &[]);
+            if !decisions.decisions().is_empty() {
+                for decision in decisions.decisions() {
                     let Decision::KernelCtas { sm: Some(sm), kernel, limit } = decision else { panic!("{decision:?}") };
                     now[sm.index()][kernel.index()] = *limit;
                 }
@@ -441,7 +448,7 @@ mod tests {
             }
             let Some(alarm) = policy.alarm() else { return seen };
             cycle = alarm.0;
-            // The first saturates with one CTA, the second gains with each; both at most 1 per cycle.
+            // The first application saturates with one CTA, the second gains with each CTA; both reach at most 1 instruction per cycle.
             let ipc = |app: usize, ctas: u32| if app == 0 { u64::from(ctas > 0) * 10_000 } else { u64::from(ctas) * 2500 };
             scene.sm_applications.values = now.iter().flat_map(|ctas| [ipc(0, ctas[0]), ipc(1, ctas[1])]).collect();
         }
@@ -455,9 +462,9 @@ mod tests {
     }
 
     #[test]
-    fn maestro_keeps_what_its_samples_say_is_better() {
+    fn maestro_keeps_the_faster_of_its_samples() {
         let even: Vec<[u32; 2]> = [[4, 0]; 4].into_iter().chain([[0, 4]; 4]).collect();
-        // Alone each would have 80,000 instructions in a sample.
+        // Each application alone would have 80,000 instructions in a sample.
         let seen = run("maestro", &[[60_000, 50_000], [40_000, 40_000]]);
         assert_eq!(seen[1..], [vec![[1, 3]; 8], even.clone(), vec![[1, 3]; 8]]);
         let seen = run("maestro", &[[20_000, 50_000], [40_000, 40_000]]);
@@ -465,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_application_leaves_goes_to_the_others_unless_it_starts_again() {
+    fn the_division_changes_when_an_application_ends_for_good() {
         let ended = |restarted: bool| {
             let mut policy = Smk::new(Smk::NAME, Parameters::default()).unwrap();
             policy.apps = vec![app(20, &[1.0, 2.0]), app(20, &[1.0, 2.0, 3.0])];
@@ -487,7 +494,7 @@ mod tests {
         let sms = Numbers::named(&MEMORY_STALLS);
         let mut scene = Scene { sms, sm_applications: Numbers::named(&["warp_instructions"]), last: 0, ..Scene::default() };
         scene.facts.schedulers_per_sm = 1;
-        // SMs have 1, 2, 1 and 2 CTAs, 1.5 in the mean; those of the first application wait for half of 1000 cycles.
+        // SMs have 1, 2, 1 and 2 CTAs, on average 1.5; the SMs of the first application wait for half of 1000 cycles.
         scene.sms.values = vec![300, 200, 300, 200, 0, 0, 0, 0];
         scene.sm_applications.values = vec![100, 0, 200, 0, 0, 300, 0, 400];
         scene.observed(1000, |seen| policy.measure(seen));
@@ -496,11 +503,11 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_it_cannot_divide_are_refused() {
+    fn runs_that_cannot_be_divided_are_rejected() {
         let policy = made("smk", "");
         let facts = |applications| Facts { sms: 8, applications: vec![String::new(); applications], ..Facts::default() };
-        assert_eq!(policy.suits(&facts(2)), Ok(()));
-        assert!(policy.suits(&facts(1)).unwrap_err().contains("the run has 1"));
+        assert_eq!(policy.check_facts(&facts(2)), Ok(()));
+        assert!(policy.check_facts(&facts(1)).unwrap_err().contains("the run has 1"));
         assert!(Smk::new(Smk::MAESTRO, Parameters { warm: 0, sample: 5 }).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! A fixed number of SMs for each application; the others are power-gated.
+//! A policy with a fixed number of SMs for each application; the other SMs are power-gated.
 
 use serde::Deserialize;
 
@@ -14,20 +14,20 @@ pub struct Parameters {
     sms: Vec<u32>,
 }
 
-/// Gives each application its SMs at the start: the first application the first ones, and so on.
+/// Assigns SMs to each application at the start, in the order of the applications.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct StaticPartition {
     sms: Vec<u32>,
 }
 
 impl StaticPartition {
-    /// The policy's name.
+    /// Name of the policy.
     pub const NAME: &'static str = "static_partition";
-    /// The policy's parameters.
+    /// Parameters of the policy.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] =
         &[("sms", "SMs of each application, as `[4, 20]`; SMs beyond their sum are power-gated")];
 
-    /// The policy with its parameters: at least one SM for each application.
+    /// Creates the policy; each application must have at least one SM.
     pub fn new(Parameters { sms }: Parameters) -> Result<Self, PolicyError> {
         if sms.is_empty() || sms.contains(&0) {
             return Err(PolicyError::parameters(Self::NAME, format!("`sms` = {sms:?}: at least one SM for each application is expected")));
@@ -41,7 +41,7 @@ impl Controller for StaticPartition {
         Self::NAME
     }
 
-    fn suits(&self, facts: &Facts) -> Result<(), String> {
+    fn check_facts(&self, facts: &Facts) -> Result<(), String> {
         let (sms, apps, wanted) = (facts.sms, facts.applications.len(), self.sms.iter().sum::<u32>());
         if self.sms.len() != apps {
             return Err(format!(
@@ -93,9 +93,9 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_that_does_not_suit_is_refused_before_the_run() {
+    fn an_unsuitable_partition_is_rejected_before_the_run() {
         let facts = Facts { sms: 4, applications: vec!["a".into(), "b".into()], ..Facts::default() };
-        let suits = |sms: &str| made("static_partition", &format!("sms = {sms}")).suits(&facts);
+        let suits = |sms: &str| made("static_partition", &format!("sms = {sms}")).check_facts(&facts);
         assert_eq!(suits("[1, 3]"), Ok(()));
         assert_eq!(suits("[2, 3]"), Err("`sms` = [2, 3] takes 5 SMs and the machine has 4".to_owned()));
         let problem = suits("[4]").unwrap_err();

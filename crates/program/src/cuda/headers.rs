@@ -1,6 +1,7 @@
-//! Small headers for what device code uses of standard headers, and the packages that have the others.
+//! Replacement headers for standard headers as far as device code uses them, and the packages that contain other headers.
 
-/// C headers that NVRTC lacks, with what device code uses of them. NVRTC itself knows `assert`, `printf`, mathematical functions, `size_t` and `clock_t`.
+/// C headers that NVRTC lacks, reduced to the parts that device code uses. NVRTC itself provides `assert`, `printf`, mathematical
+/// functions, `size_t` and `clock_t`.
 pub(super) const C: [(&[&str], &str); 8] = [
     (&["stdint.h", "cstdint", "inttypes.h", "cinttypes"], include_str!("include/stdint.h")),
     (&["limits.h", "climits"], include_str!("include/limits.h")),
@@ -9,11 +10,11 @@ pub(super) const C: [(&[&str], &str); 8] = [
     (&["stddef.h", "cstddef"], include_str!("include/stddef.h")),
     (&["sys/types.h"], include_str!("include/types.h")),
     (&["cuda.h"], include_str!("include/cuda.h")),
-    // As the libraries' own headers do.
+    // The libraries' headers include the same headers.
     (&["cublas_v2.h", "cublas.h", "cublasLt.h", "cublasXt.h"], include_str!("include/cublas.h")),
 ];
 
-/// C and C++ headers of which device code uses nothing, or what NVRTC knows anyway.
+/// C and C++ headers that are replaced by empty files: device code uses no part of them, or NVRTC provides it.
 pub(super) const EMPTY: [&str; 95] = [
     "assert.h",
     "cassert",
@@ -112,8 +113,8 @@ pub(super) const EMPTY: [&str; 95] = [
     "cxxabi.h",
 ];
 
-/// C++ headers that libcu++ has in the namespace `cuda::std`, each with its header there. Version 2 of its package has algorithms in `__algorithm_`, version 3
-/// in `algorithm`.
+/// C++ headers that libcu++ provides in the namespace `cuda::std`, each with its header there. Version 2 of the libcu++ package has
+/// algorithms in `__algorithm_`, version 3 in `algorithm`.
 pub(super) const CPP: [(&str, &str); 22] = [
     ("type_traits", "type_traits"),
     ("utility", "utility"),
@@ -139,7 +140,8 @@ pub(super) const CPP: [(&str, &str); 22] = [
     ("atomic", "atomic"),
 ];
 
-/// C headers that libcu++ has, each with its header there: with it in place of those in [`C`], whose types it would declare anew.
+/// C headers that libcu++ provides, each with its header there. With libcu++ they replace the headers in [`C`], which would declare the
+/// same types again.
 pub(super) const SHARED: [(&str, &str); 6] = [
     ("stdint.h", "cstdint"),
     ("cstdint", "cstdint"),
@@ -149,16 +151,16 @@ pub(super) const SHARED: [(&str, &str); 6] = [
     ("cstddef", "cstddef"),
 ];
 
-/// CUB's header of everything, whose parts for the host NVRTC refuses: what a CTA or a warp uses of it.
+/// Replacement for CUB's umbrella header, whose host parts NVRTC rejects: it contains the CTA and warp parts of CUB.
 pub(super) const CUB: &str = include_str!("include/cub.cuh");
 
-/// Number types and macros of PyTorch that device code uses.
+/// Replacement header with the number types and macros of PyTorch that device code uses.
 pub(super) const TORCH: &str = include_str!("include/c10.h");
 
 /// Folders of host libraries whose headers include most of the C++ standard library.
 pub(super) const WITH_CPP: [&str; 4] = ["torch/", "ATen/", "c10/", "cudnn_frontend"];
 
-/// The package that has a header, or `None`.
+/// Returns the package that contains a header, or `None`.
 pub(super) fn package(header: &str) -> Option<&'static str> {
     const PACKAGES: [(&[&str], &str); 5] = [
         (&["cuda/", "cub/", "thrust/", "nv/"], "nvidia-cuda-cccl-cu12"),

@@ -1,37 +1,37 @@
-//! Declarations of a CUDA source, and which of them are host code.
+//! Parser for the declarations of a CUDA source; it finds the declarations that are host code.
 
 use super::tokens::{Kind, Token, tokens};
 
-/// What a declaration is.
+/// The form of a declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// A function or its prototype.
     Function,
     /// A class, struct, union or enumeration.
     Type,
-    /// Anything else: a variable, an alias, a macro's use.
+    /// Any other declaration: a variable, an alias, or a macro invocation.
     Other,
 }
 
 /// A parameter of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name; empty if it has none.
+    /// Name of the parameter; empty if it has none.
     pub name: String,
-    /// Its type as in the source.
+    /// Type of the parameter as in the source.
     pub kind: String,
 }
 
 /// A kernel of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// Its name with namespaces.
+    /// Name of the kernel with its namespaces.
     pub name: String,
-    /// The parameters of its template, or `None`.
+    /// Parameters of the kernel's template, or `None`.
     pub template: Option<String>,
-    /// Its parameters.
+    /// Parameters of the kernel.
     pub parameters: Vec<Parameter>,
-    /// Its line.
+    /// Line of the kernel in the source.
     pub line: u32,
 }
 
@@ -41,16 +41,16 @@ pub(super) struct Item {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) form: Form,
-    /// It or a declaration in it is for the device.
+    /// True if the declaration, or a declaration in it, is device code.
     pub(super) device: bool,
-    /// It is for the host as well, or may be: `__host__` beside `__device__`.
+    /// True if the declaration is or may also be host code: `__host__` together with `__device__`.
     pub(super) both: bool,
-    /// A function without marks that cannot be `constexpr`.
+    /// True for a function without device marks that cannot be `constexpr`.
     pub(super) host: bool,
     pub(super) name: String,
 }
 
-/// A source, its declarations and kernels.
+/// The declarations and kernels of a source.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parsed {
     pub(super) items: Vec<Item>,
@@ -74,7 +74,7 @@ const MARKS: [&str; 11] = [
     "C10_HOST_DEVICE",
 ];
 
-/// Adds the macros of a source whose replacement has a mark of device code, or `constexpr`, to `marks`; says whether there were new ones.
+/// Adds macros whose replacement contains a mark of device code, or `constexpr`, to `marks`; returns true if it found new ones.
 pub(super) fn find_marks(source: &str, marks: &mut Vec<String>) -> bool {
     let mut grown = false;
     for token in tokens(source).iter().filter(|token| token.kind == Kind::Line) {
@@ -97,12 +97,12 @@ fn is_mark(word: &str, marks: &[String]) -> bool {
     MARKS.contains(&word) || marks.iter().any(|mark| mark == word)
 }
 
-/// The number of the line of a byte, from 1.
+/// Returns the line number of a byte, counted from 1.
 pub(super) fn line_of(source: &str, at: usize) -> u32 {
     1 + source.as_bytes()[..at.min(source.len())].iter().filter(|&&byte| byte == b'\n').count() as u32
 }
 
-/// The declarations of a source; `marks` are macros that stand for marks of device code.
+/// Parses the declarations of a source; `marks` are macros that contain marks of device code.
 pub(super) fn parse(source: &str, marks: &[String]) -> Parsed {
     let all = tokens(source);
     let kept = without_unbalanced(source, &all);
@@ -115,7 +115,7 @@ pub(super) fn parse(source: &str, marks: &[String]) -> Parsed {
     parser.parsed
 }
 
-/// Drops all preprocessor lines. Where the branches of a condition have brackets that do not match, keeps only the first branch that is not `#if 0`.
+/// Drops all preprocessor lines. If the branches of a condition have unbalanced brackets, keeps only the first branch that is not `#if 0`.
 fn without_unbalanced(source: &str, all: &[Token]) -> Vec<Token> {
     struct Open {
         depth: i64,
@@ -149,7 +149,7 @@ fn without_unbalanced(source: &str, all: &[Token]) -> Vec<Token> {
                         let balanced = depth == open.depth && open.least >= open.depth;
                         open.branches.push((open.begin, balanced && !(open.zero && open.branches.is_empty())));
                         if word == "endif" {
-                            // Depth after the branch that is kept.
+                            // Bracket depth after the branch that is kept.
                             let all_balanced = open.branches.iter().all(|(_, balanced)| *balanced);
                             let keep = usize::from(open.zero && open.branches.len() > 1);
                             if !all_balanced {
@@ -182,7 +182,7 @@ fn without_unbalanced(source: &str, all: &[Token]) -> Vec<Token> {
     all.iter().zip(hidden).filter(|(token, hidden)| !hidden && token.kind != Kind::Line).map(|(token, _)| *token).collect()
 }
 
-/// By how much a branch changes the depth of brackets.
+/// Returns the change of the bracket depth in a branch.
 fn change(source: &str, all: &[Token], branches: &[(usize, bool)], keep: usize, last: usize, dropped: &[(usize, usize)]) -> i64 {
     let Some(&(begin, _)) = branches.get(keep) else { return 0 };
     let end = branches.get(keep + 1).map_or(last, |&(next, _)| next);
@@ -203,11 +203,11 @@ struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
     parsed: Parsed,
-    /// Namespaces around the present place.
+    /// Namespaces that enclose the current token.
     spaces: Vec<String>,
 }
 
-/// The first tokens of a declaration, as far as its form needs them.
+/// Properties of the first tokens of a declaration that determine its form.
 #[derive(Default)]
 struct Head {
     class: bool,
@@ -221,7 +221,7 @@ struct Head {
     friend: bool,
     operator: bool,
     template: Option<(usize, usize)>,
-    /// The name before the last list in parentheses, and the list's tokens.
+    /// Token of the name before the last list in parentheses, and the tokens of the list.
     call: Option<(usize, usize, usize)>,
     name: Option<usize>,
 }
@@ -231,7 +231,7 @@ impl<'a> Parser<'a> {
         self.tokens.get(at).map_or("", |token| token.of(self.source))
     }
 
-    /// The place of the bracket that closes the one at `at`, or the last token.
+    /// Returns the token index of the bracket that closes the bracket at `at`, or of the last token.
     fn closing(&self, at: usize) -> usize {
         let mut depth = 0_i64;
         for place in at..self.tokens.len() {
@@ -252,7 +252,7 @@ impl<'a> Parser<'a> {
         self.tokens.len().saturating_sub(1)
     }
 
-    /// The place of the `>` that closes the `<` at `at`.
+    /// Returns the token index of the `>` that closes the `<` at `at`.
     fn closing_angle(&self, at: usize) -> usize {
         let (mut depth, mut place) = (0_i64, at);
         while place < self.tokens.len() {
@@ -273,7 +273,7 @@ impl<'a> Parser<'a> {
         self.tokens.len().saturating_sub(1)
     }
 
-    /// Declarations up to the end of a namespace or class; says whether one of them is for the device.
+    /// Parses declarations up to the end of a namespace or class; returns true if one of them is device code.
     fn scope(&mut self, class: bool) -> bool {
         let mut device = false;
         while self.at < self.tokens.len() {
@@ -293,7 +293,7 @@ impl<'a> Parser<'a> {
         device
     }
 
-    /// Goes through a namespace if one begins here.
+    /// Parses a namespace if one begins at the current token; returns true in this case.
     fn opens_namespace(&mut self) -> bool {
         let mut at = self.at + usize::from(self.text(self.at) == "inline");
         if self.text(at) != "namespace" {
@@ -321,7 +321,7 @@ impl<'a> Parser<'a> {
         true
     }
 
-    /// One declaration; says whether it is for the device.
+    /// Parses one declaration; returns true if it is device code.
     fn item(&mut self) -> bool {
         let begin = self.at;
         let mut head = Head::default();
@@ -343,7 +343,7 @@ impl<'a> Parser<'a> {
                 "operator" => {
                     head.operator = true;
                     head.name = head.name.or(Some(at));
-                    // Its name may be brackets.
+                    // The operator's name may consist of brackets.
                     while !matches!(self.text(self.at + 1), "(" | ";" | "" | "{") {
                         self.at += 1;
                     }
@@ -376,7 +376,7 @@ impl<'a> Parser<'a> {
                     break;
                 }
                 "}" => {
-                    // A bracket too many: the declaration ends before it.
+                    // An unmatched closing bracket ends the declaration before it.
                     ended = Some(at.saturating_sub(1));
                     self.at = at.saturating_sub(1);
                     break;
@@ -398,7 +398,7 @@ impl<'a> Parser<'a> {
                             break;
                         }
                     } else if head.call.is_none() && head.name.is_none() {
-                        // A block without a head.
+                        // The block has no declaration head.
                         let close = self.closing(at);
                         self.at = close;
                         ended = Some(close);
@@ -416,7 +416,7 @@ impl<'a> Parser<'a> {
         self.finish(begin, last, &head, inner)
     }
 
-    /// What a word says of the declaration.
+    /// Records the effect of a word on the declaration's properties.
     fn word(&self, head: &mut Head, at: usize, word: &str) {
         match word {
             "class" | "struct" | "union" | "enum" if head.call.is_none() => head.class = true,
@@ -441,7 +441,7 @@ impl<'a> Parser<'a> {
             && (!head.class || head.kernel || head.device || head.call.is_some_and(|(name, ..)| head.name != Some(name)))
     }
 
-    /// Keeps a declaration.
+    /// Stores a declaration; returns true if it is device code.
     fn finish(&mut self, begin: usize, last: usize, head: &Head, inner: bool) -> bool {
         let function = self.is_function(head);
         let device = head.device || inner;
@@ -454,7 +454,7 @@ impl<'a> Parser<'a> {
         };
         let name = head.call.map(|(name, ..)| name).filter(|_| function).or(head.name);
         let name = name.map_or("", |at| self.text(at)).to_owned();
-        // Prototypes of templates are used in types that are computed, and NVRTC takes them.
+        // Prototypes of templates are used in computed types, and NVRTC accepts them.
         let computed = head.template.is_some() && self.text(last) == ";";
         let host = function && !device && !head.constant && !head.defaulted && !computed && (!head.assigned || head.operator);
         if head.kernel && function {
@@ -479,7 +479,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Tokens with a space between names.
+    /// Returns the text of tokens with a space between names.
     fn joined(&self, from: usize, to: usize) -> String {
         let mut text = String::new();
         for at in from..to {
@@ -564,7 +564,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Words of a type that are no parameter's name.
+/// Words of a type that cannot be a parameter's name.
 const TYPES: [&str; 9] = ["int", "unsigned", "long", "short", "char", "float", "double", "bool", "size_t"];
 const KEYWORDS: [&str; 16] = [
     "class",
@@ -585,7 +585,7 @@ const KEYWORDS: [&str; 16] = [
     "virtual",
 ];
 
-/// A word that is an attribute, whose parentheses are no list of parameters.
+/// Returns true if the word is an attribute, whose parentheses do not contain parameters.
 fn is_attribute(word: &str) -> bool {
     matches!(word, "alignas" | "decltype" | "noexcept" | "explicit" | "requires" | "__restrict" | "restrict" | "__declspec" | "asm")
         || (word.len() > 4 && word.starts_with("__") && word.ends_with("__"))

@@ -1,8 +1,8 @@
-//! CUDA sources as they stand: host code is left out, headers are found, and what remains is compiled as device code.
+//! Preparation of unmodified CUDA sources: host code is removed, headers are found, and the rest is compiled as device code.
 //!
-//! NVRTC compiles device code alone. [`Sources::read`] reads files with the headers that they include, and blanks functions without a mark of
-//! device code. What else belongs to the host, such as a variable or a struct of `std::vector`, shows when NVRTC refuses it:
-//! [`Sources::leave_out`] takes its messages and blanks the declarations that they name, unless these are device code. Lines keep their numbers.
+//! NVRTC compiles only device code. [`Sources::read`] reads files with the headers that they include, and blanks functions without a mark
+//! of device code. NVRTC rejects other host code, such as a variable or a struct of `std::vector`: [`Sources::remove_host_code`] reads its
+//! messages and blanks the declarations that they name, unless these are device code. Line numbers are preserved.
 
 mod headers;
 mod items;
@@ -19,30 +19,30 @@ use items::{Form, Item, Parsed, find_marks, line_of, parse};
 use tokens::Kind;
 
 pub use items::{Kernel, Parameter};
-pub use launch::{Launching, launch_file};
+pub use launch::{LaunchOptions, launch_file};
 
-/// Longest source or header that is read, in bytes.
-const MOST_TEXT: u64 = 1 << 24;
-/// The header with all of [`headers::CPP`].
+/// Maximum bytes of a source or header.
+const MAX_TEXT: u64 = 1 << 24;
+/// Name of the header with all of [`headers::CPP`].
 const ALL_CPP: &str = "warpshard_cpp.h";
-/// The header with these and [`headers::TORCH`].
+/// Name of the header with [`headers::CPP`] and [`headers::TORCH`].
 const TORCH: &str = "warpshard_torch.h";
-/// Most files of one program.
-const MOST_FILES: usize = 4096;
+/// Maximum files of one program.
+const MAX_FILES: usize = 4096;
 
 /// Sources with the headers that they include.
 #[derive(Debug)]
 pub struct Sources {
     files: Vec<File>,
-    /// How many files come first that the user named.
+    /// Number of files that the user named; they come first in `files`.
     named: usize,
-    /// Headers that were not found, each with its file and line.
+    /// Headers that were not found, each with the including file and line.
     missing: Vec<(PathBuf, u32, String)>,
-    /// Declarations that NVRTC refused, each with file, line and message.
+    /// Declarations that NVRTC rejected, each with file, line and message.
     refused: Vec<(PathBuf, u32, String)>,
-    /// Whether libcu++ is there.
+    /// True if libcu++ is available.
     libcu: bool,
-    /// Whether all of libcu++ comes before the sources.
+    /// True if all of libcu++ is included before the sources.
     whole: bool,
 }
 
@@ -51,26 +51,26 @@ struct File {
     path: PathBuf,
     text: String,
     parsed: Parsed,
-    /// Whether each of the items is left out.
-    gone: Vec<bool>,
-    /// Lines that include another of the files, or nothing that is there: their bytes and what stands there instead.
+    /// For each item, `true` if it is removed from the source.
+    removed: Vec<bool>,
+    /// Include lines that are replaced, as byte ranges with their replacement.
     includes: Vec<(usize, usize, Included)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Included {
     File(usize),
-    /// The C++ headers of libcu++, and number types of PyTorch.
+    /// The C++ headers of libcu++, and the number types of PyTorch.
     Cpp,
     Nothing,
 }
 
 impl Sources {
-    /// Reads sources and the headers that they include. `folders` are those of `-I`; `system` are the folders of packages, whose headers stay as they
-    /// are.
+    /// Reads sources and the headers that they include. `folders` are the folders of `-I`; `system` are the folders of packages, whose
+    /// headers are not modified.
     ///
     /// # Errors
-    /// When a file cannot be read, is no text or too long.
+    /// A file cannot be read, is not text or is too long.
     pub fn read(paths: &[PathBuf], folders: &[PathBuf], system: &[PathBuf]) -> Result<Self, ProgramError> {
         let libcu = system.iter().any(|folder| folder.join("cuda/std/type_traits").is_file());
         let mut sources = Self { files: Vec::new(), named: paths.len(), missing: Vec::new(), refused: Vec::new(), libcu, whole: false };
@@ -96,39 +96,39 @@ impl Sources {
         }
         for file in &mut sources.files {
             file.parsed = parse(&file.text, &marks);
-            file.gone = file.parsed.items.iter().map(|item| item.host).collect();
+            file.removed = file.parsed.items.iter().map(|item| item.host).collect();
         }
         Ok(sources)
     }
 
-    /// Includes all of libcu++ before the sources: headers of the host's C++ library include each other, and code relies on it.
+    /// Includes all of libcu++ before the sources: headers of the host's C++ library include each other, and source code relies on it.
     #[must_use]
-    pub fn after_whole_library(mut self) -> Self {
+    pub fn with_whole_library(mut self) -> Self {
         self.whole = true;
         self
     }
 
     fn open(&mut self, path: &Path) -> Result<(), ProgramError> {
         let bad = |what: String| ProgramError::new(path, 0, what);
-        if self.files.len() == MOST_FILES {
-            return Err(bad("is one header too many".into()).expected(format!("at most {MOST_FILES} files")));
+        if self.files.len() == MAX_FILES {
+            return Err(bad("exceeds the number of files of a program".into()).expected(format!("at most {MAX_FILES} files")));
         }
         let length = fs::metadata(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
         if !length.is_file() {
             return Err(bad("is no file".into()).expected("a CUDA source (.cu)"));
         }
-        if length.len() > MOST_TEXT {
-            return Err(bad("is too long".into()).found(format!("{} bytes", length.len())).expected(format!("at most {MOST_TEXT} bytes")));
+        if length.len() > MAX_TEXT {
+            return Err(bad("is too long".into()).found(format!("{} bytes", length.len())).expected(format!("at most {MAX_TEXT} bytes")));
         }
         let bytes = fs::read(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
-        // Comments of old sources are in all encodings; what is no UTF-8 becomes a character each.
+        // Comments of old sources have various encodings; each byte of invalid UTF-8 becomes a character.
         let text = String::from_utf8(bytes)
             .unwrap_or_else(|error| error.into_bytes().into_iter().map(|byte| if byte < 128 { byte as char } else { '?' }).collect());
-        self.files.push(File { path: path.to_path_buf(), text, parsed: Parsed::default(), gone: Vec::new(), includes: Vec::new() });
+        self.files.push(File { path: path.to_path_buf(), text, parsed: Parsed::default(), removed: Vec::new(), includes: Vec::new() });
         Ok(())
     }
 
-    /// Finds what a file includes, and reads what is new.
+    /// Finds the headers that a file includes, and reads new ones.
     fn includes(&mut self, at: usize, folders: &[PathBuf], system: &[PathBuf], known: &mut Vec<PathBuf>) -> Result<(), ProgramError> {
         let text = self.files[at].text.clone();
         let path = self.files[at].path.clone();
@@ -159,17 +159,17 @@ impl Sources {
         Ok(())
     }
 
-    /// Whether a header is one of those that [`Sources::write`] writes.
+    /// Returns true if [`Sources::write`] writes this header.
     fn provided(&self, header: &str) -> bool {
         let c = headers::C.iter().any(|(names, _)| names.contains(&header));
         c || headers::EMPTY.contains(&header) || (self.libcu && headers::CPP.iter().any(|(name, _)| *name == header))
     }
 
-    /// Writes what NVRTC compiles into an empty folder: the sources without host code, and the folder `include` with small headers. Returns the file
-    /// to compile.
+    /// Writes the input of NVRTC into an empty folder: the sources without host code, and the folder `include` with replacement headers.
+    /// Returns the file to compile.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Errors of the file system.
     pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         let include = folder.join("include");
         fs::create_dir_all(include.join("sys"))?;
@@ -213,21 +213,21 @@ impl Sources {
         Ok(main)
     }
 
-    /// Leaves out the declarations that NVRTC's messages name, unless these are device code; says how many.
-    pub fn leave_out(&mut self, log: &str) -> usize {
+    /// Removes the declarations that NVRTC's messages name, unless these are device code; returns their number.
+    pub fn remove_host_code(&mut self, log: &str) -> usize {
         let mut chosen: BTreeSet<(usize, usize)> = BTreeSet::new();
         let mut errors_of_host = 0;
         for (places, message) in errors(log) {
             for (path, line) in places {
                 let Some(number) = self.files.iter().position(|file| file.path.display().to_string() == path) else { continue };
                 if message.starts_with("#error") {
-                    if self.files[number].silence(line) {
+                    if self.files[number].remove_error_line(line) {
                         errors_of_host += 1;
                         self.refused.push((self.files[number].path.clone(), line, message.clone()));
                     }
                     break;
                 }
-                if let Some(item) = self.files[number].refusable(line) {
+                if let Some(item) = self.files[number].removable(line) {
                     if chosen.insert((number, item)) {
                         let file = &self.files[number];
                         let (at, name) = (line_of(&file.text, file.parsed.items[item].start), &file.parsed.items[item].name);
@@ -239,24 +239,25 @@ impl Sources {
             }
         }
         for &(file, item) in &chosen {
-            self.files[file].gone[item] = true;
+            self.files[file].removed[item] = true;
         }
         chosen.len() + errors_of_host
     }
 
-    /// The kernels of the sources that the user named, and of headers if these have none.
+    /// Returns the kernels of the sources that the user named, or of headers if these sources contain none.
     pub fn kernels(&self) -> Vec<&Kernel> {
         let of = |files: &'_ [File]| files.iter().flat_map(|file| 0..file.parsed.kernels.len()).count();
         let files = if of(&self.files[..self.named]) > 0 { &self.files[..self.named] } else { &self.files[..] };
         files.iter().flat_map(|file| &file.parsed.kernels).collect()
     }
 
-    /// Kernels with template arguments that the host code launches.
+    /// Returns kernels with template arguments that host code launches.
     pub fn launched(&self) -> Vec<&str> {
         self.files[..self.named].iter().flat_map(|file| file.parsed.launched.iter().map(String::as_str)).collect()
     }
 
-    /// What was left out: one line counts host functions and variables, and each other declaration that NVRTC refused has a line of its own.
+    /// Returns notes on removed code: one line counts host functions and variables, and each other declaration that NVRTC rejected has a
+    /// separate line.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let functions = self.files[..self.named].iter().flat_map(|file| file.parsed.items.iter().filter(|item| item.host)).count();
@@ -271,7 +272,7 @@ impl Sources {
         notes
     }
 
-    /// Headers that were not found, a line each, with the package or what to do; of interest where the sources do not compile.
+    /// Returns one line per missing header, with its package or a remedy; relevant if the sources do not compile.
     pub fn missing_headers(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let mut seen = BTreeSet::new();
@@ -288,10 +289,10 @@ impl Sources {
         notes
     }
 
-    /// The kernel that `entry` names, with template arguments or without; without `entry` the only one.
+    /// Returns the kernel that `entry` names, with or without template arguments; without `entry` the only kernel.
     ///
     /// # Errors
-    /// When there is no such kernel or it is not clear which one is meant; the message lists those that there are.
+    /// The kernel does not exist or is ambiguous; the message lists the existing kernels.
     pub fn entry(&self, entry: Option<&str>) -> Result<(&Kernel, String), ProgramError> {
         let kernels = self.kernels();
         let file = &self.files[0].path;
@@ -332,11 +333,11 @@ impl Sources {
 }
 
 impl File {
-    /// The text with blanks for what is left out. Preprocessor lines stay, so that conditions stay whole.
+    /// Returns the text with removed code replaced by blanks. Preprocessor lines are kept, so that conditions remain complete.
     fn device_code(&self) -> Vec<u8> {
         let mut bytes = self.text.clone().into_bytes();
         let mut keep = vec![true; bytes.len()];
-        for (item, _) in self.parsed.items.iter().zip(&self.gone).filter(|(_, gone)| **gone) {
+        for (item, _) in self.parsed.items.iter().zip(&self.removed).filter(|(_, removed)| **removed) {
             keep[item.start..item.end].fill(false);
         }
         for token in tokens::tokens(&self.text).iter().filter(|token| token.kind == Kind::Line) {
@@ -356,7 +357,7 @@ impl File {
                 Included::Cpp => out.extend_from_slice(format!("#include <{TORCH}>").as_bytes()),
                 Included::Nothing => {}
             }
-            // The line's own line ends, if it was continued.
+            // Keeps the line ends of a continued line.
             out.extend(bytes[start..end].iter().filter(|&&byte| byte == b'\n'));
             at = end;
         }
@@ -364,8 +365,8 @@ impl File {
         out
     }
 
-    /// Leaves out an `#error` line; says whether it is one.
-    fn silence(&mut self, line: u32) -> bool {
+    /// Removes an `#error` line; returns false for any other line.
+    fn remove_error_line(&mut self, line: u32) -> bool {
         let found =
             tokens::tokens(&self.text).into_iter().find(|token| token.kind == Kind::Line && line_of(&self.text, token.start) == line);
         let Some(token) = found.filter(|token| token.of(&self.text)[1..].trim_start().starts_with("error")) else { return false };
@@ -377,28 +378,28 @@ impl File {
         true
     }
 
-    /// The smallest declaration at a line that may be left out.
-    fn refusable(&self, line: u32) -> Option<usize> {
+    /// Returns the smallest declaration at a line if it may be removed.
+    fn removable(&self, line: u32) -> Option<usize> {
         let covers = |item: &Item| (line_of(&self.text, item.start)..=line_of(&self.text, item.end)).contains(&line);
-        let all = self.parsed.items.iter().enumerate().filter(|(number, item)| !self.gone[*number] && covers(item));
+        let all = self.parsed.items.iter().enumerate().filter(|(number, item)| !self.removed[*number] && covers(item));
         let (number, item) = all.min_by_key(|(_, item)| item.end - item.start)?;
         (!item.device || (item.both && item.form == Form::Function)).then_some(number)
     }
 }
 
-/// Whether NVRTC says that a declaration is host code because it has no mark of device code.
+/// Returns true if NVRTC treats a declaration as host code because it has no mark of device code.
 fn is_unmarked(message: &str) -> bool {
     message.contains("A namespace scope variable without memory space") || message.contains("A function without execution space")
 }
 
-/// The header that a line includes, and whether it is in quotes.
+/// Returns the header that a line includes, and true if it is in quotes.
 fn included(line: &str) -> Option<(&str, bool)> {
     let rest = line.strip_prefix('#')?.trim_start().strip_prefix("include")?.trim_start();
     let (close, quoted) = if rest.starts_with('"') { ('"', true) } else { ('>', false) };
     rest.strip_prefix(['"', '<']).and_then(|rest| rest.split_once(close)).map(|(header, _)| (header.trim(), quoted))
 }
 
-/// The errors of NVRTC's messages: the places that each names, the first of which is its own, and its text.
+/// Parses the errors in NVRTC's log: the locations that each error names, starting with its own, and its text.
 fn errors(log: &str) -> Vec<(Vec<(String, u32)>, String)> {
     let mut all: Vec<(Vec<(String, u32)>, String)> = Vec::new();
     for line in log.lines() {
@@ -410,7 +411,7 @@ fn errors(log: &str) -> Vec<(Vec<(String, u32)>, String)> {
         match head {
             Some((place, what)) => all.push((vec![place], what)),
             None => {
-                // NVRTC names where a template was instantiated: `at line 12 of file`, or `at line 12` for the same file.
+                // NVRTC names the location of a template instantiation: `at line 12 of file`, or `at line 12` for the same file.
                 let Some((_, rest)) = line.split_once(" at line ") else { continue };
                 let Some((places, _)) = all.last_mut() else { continue };
                 let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();

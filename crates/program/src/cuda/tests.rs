@@ -1,4 +1,4 @@
-//! Sources are told apart from host code, and errors name what to do.
+//! Tests of the separation of host code from device code, and of the remedies in error messages.
 
 use super::*;
 
@@ -64,7 +64,7 @@ fn kernels_have_their_names_templates_and_parameters() {
 }
 
 #[test]
-fn what_nvrtc_refuses_is_left_out_unless_it_is_device_code() {
+fn declarations_rejected_by_nvrtc_are_removed_unless_device_code() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("k.cu");
     fs::write(&path, "#error no\nstd::vector<int> x;\n__device__ foo y;\nstruct Z {\n std::string s;\n};\n").unwrap();
@@ -76,12 +76,12 @@ fn what_nvrtc_refuses_is_left_out_unless_it_is_device_code() {
         (5, "error: what"),
     ];
     let log: Vec<String> = log.iter().map(|(line, what)| format!("{}({line}): {what}", path.display())).collect();
-    assert_eq!(sources.leave_out(&log.join("\n")), 3);
+    assert_eq!(sources.remove_host_code(&log.join("\n")), 3);
     let code = String::from_utf8(sources.files[0].device_code()).unwrap();
     assert_eq!(code.split_whitespace().collect::<Vec<_>>(), ["__device__", "foo", "y;", "struct", "Z", "{", "};"]);
     assert_eq!(sources.notes().len(), 3);
-    // What is around a declaration that is gone comes next.
-    assert_eq!([sources.leave_out(&log.join("\n")), sources.leave_out(&log.join("\n"))], [1, 0]);
+    // The second call reaches the declaration around the removed one.
+    assert_eq!([sources.remove_host_code(&log.join("\n")), sources.remove_host_code(&log.join("\n"))], [1, 0]);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_launch_has_every_argument_or_says_which_are_missing() {
     let made = |arguments: &[(&str, &str)], fill| {
         let arguments = arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let launching =
-            Launching { grid: vec!["(n + 255) / 256".into()], block: vec!["256".into()], arguments, fill, ..Launching::default() };
+            LaunchOptions { grid: vec!["(n + 255) / 256".into()], block: vec!["256".into()], arguments, fill, ..LaunchOptions::default() };
         launch_file(source, (kernel, "_Z1f"), (Path::new("k.sass"), "sm_90a"), &launching).map_err(|error| error.to_string())
     };
     let text = made(&[("x", "f32[n]:uniform=-1..1"), ("i", "i32[n]"), ("n", "64"), ("a", "2"), ("t", "tex[8, n]")], None).unwrap();
@@ -142,7 +142,7 @@ fn the_whole_library_and_number_types_of_pytorch_come_before_sources_that_need_t
     assert!(read("0.h").contains("#include <warpshard_torch.h>\n#include <algorithm>"), "{}", read("0.h"));
     assert!(read("include/warpshard_torch.h").contains("struct alignas(2) Half"));
     assert!(read("include/algorithm").contains("#else\n#include <cuda/std/algorithm>"), "{}", read("include/algorithm"));
-    let main = sources.after_whole_library().write(&made).unwrap();
+    let main = sources.with_whole_library().write(&made).unwrap();
     assert!(fs::read_to_string(main).unwrap().starts_with("#include <warpshard_cpp.h>\n"));
 }
 

@@ -1,4 +1,4 @@
-//! Tokens of CUDA C++: comments, strings, preprocessor lines and brackets are told apart as a compiler does.
+//! Tokenizer for CUDA C++: it separates comments, strings, preprocessor lines and brackets as a compiler does.
 
 /// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,25 +9,25 @@ pub(super) enum Kind {
     Number,
     /// A string or a character, with its quotes.
     Text,
-    /// One character of punctuation; `::` is one token.
+    /// A character of punctuation; `::` is one token.
     Mark,
     /// A preprocessor line with its continuation lines.
     Line,
 }
 
-/// A token and its bytes in the source.
+/// A token with its byte range in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token {
-    /// The kind.
+    /// Kind of the token.
     pub(super) kind: Kind,
-    /// The first byte.
+    /// Offset of the first byte.
     pub(super) start: usize,
-    /// The byte after the last.
+    /// Offset after the last byte.
     pub(super) end: usize,
 }
 
 impl Token {
-    /// The token's text.
+    /// Returns the token's text.
     pub(super) fn of<'a>(&self, source: &'a str) -> &'a str {
         &source[self.start..self.end]
     }
@@ -41,7 +41,7 @@ fn continues_name(byte: u8) -> bool {
     starts_name(byte) || byte.is_ascii_digit()
 }
 
-/// The tokens of a source; an unclosed comment or string ends with the text, and NVRTC reports it.
+/// Returns the tokens of a source. An unclosed comment or string extends to the end of the text, and NVRTC reports it.
 pub(super) fn tokens(source: &str) -> Vec<Token> {
     let bytes = source.as_bytes();
     let (mut all, mut at, mut fresh) = (Vec::new(), 0, true);
@@ -107,7 +107,7 @@ pub(super) fn tokens(source: &str) -> Vec<Token> {
     all
 }
 
-/// The byte after a line end at `at`, if one is there.
+/// Returns the offset after a line end at `at`, if there is one.
 fn line_end(bytes: &[u8], at: usize) -> Option<usize> {
     match (bytes.get(at), bytes.get(at + 1)) {
         (Some(b'\n'), _) => Some(at + 1),
@@ -116,7 +116,7 @@ fn line_end(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The byte after a comment.
+/// Returns the offset after a comment.
 fn comment(bytes: &[u8], mut at: usize) -> usize {
     if bytes[at + 1] == b'/' {
         while at < bytes.len() && bytes[at] != b'\n' {
@@ -131,7 +131,7 @@ fn comment(bytes: &[u8], mut at: usize) -> usize {
     (at + 2).min(bytes.len())
 }
 
-/// The line end of a preprocessor line.
+/// Returns the offset of the line end of a preprocessor line.
 fn directive(bytes: &[u8], mut at: usize) -> usize {
     while at < bytes.len() && bytes[at] != b'\n' {
         at = match bytes[at] {
@@ -143,7 +143,7 @@ fn directive(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The byte after a string or character; both end at the end of a line.
+/// Returns the offset after a string or character; both end at the end of a line.
 fn quoted(bytes: &[u8], mut at: usize) -> usize {
     let quote = bytes[at];
     at += 1;
@@ -157,14 +157,14 @@ fn quoted(bytes: &[u8], mut at: usize) -> usize {
     at.min(bytes.len())
 }
 
-/// The byte after a raw string, whose quote is at `at`.
+/// Returns the offset after a raw string whose quote is at `at`.
 fn raw(source: &str, at: usize) -> usize {
     let Some(open) = source[at..].find('(') else { return source.len() };
     let close = format!("){}\"", &source[at + 1..at + open]);
     source[at + open..].find(&close).map_or(source.len(), |found| at + open + found + close.len())
 }
 
-/// The byte after a number, which may have digit separators and exponents with signs.
+/// Returns the offset after a number, which may contain digit separators and signed exponents.
 fn number(bytes: &[u8], mut at: usize) -> usize {
     while at < bytes.len() {
         at += match bytes[at] {

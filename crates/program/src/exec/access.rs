@@ -1,39 +1,39 @@
-//! Accesses to memory: addresses, loads, stores and atomics of all spaces.
+//! Memory accesses: addresses, loads, stores and atomics of all spaces.
 
 use super::super::isa::{Address, AtomicOp, AtomicType, Inst, Number, Op, Round, Space};
 use super::super::memory::Memory;
 use super::copies::{Copies, Copy};
-use super::cta::{LOCAL_WINDOW, SHARED_BYTES, SHARED_WINDOW, Trouble, WINDOW_BYTES};
+use super::cta::{ExecFault, LOCAL_WINDOW, SHARED_BYTES, SHARED_WINDOW, WINDOW_BYTES};
 use super::half;
 use super::heap::Heap;
 use super::lanes::{Lanes, Row};
-use super::outside::Printed;
+use super::runtime_calls::Printed;
 use super::shadow::{Access, Shadow};
 
-/// The memories that a CTA's threads see.
+/// The memories that are visible to a CTA's threads.
 #[derive(Debug)]
 pub(super) struct Memories<'a> {
     pub(super) global: &'a mut Memory,
     pub(super) shared: Vec<u8>,
-    /// The number of the CTA in its cluster.
+    /// Rank of the CTA in its cluster.
     pub(super) rank: usize,
-    /// Where the CTAs of its cluster are among those that execute together, by their numbers.
+    /// Indices of the cluster's CTAs, by rank, among the CTAs that execute together.
     pub(super) peers: Vec<usize>,
-    /// The shared memory of all CTAs that execute together; that of the present one is empty.
+    /// Shared memory of all CTAs that execute together; the entry of the current CTA is empty.
     pub(super) others: Vec<Vec<u8>>,
-    /// The local memory of all threads, one after the other.
+    /// Local memory of all threads in sequence.
     pub(super) local: Vec<u8>,
-    /// Local bytes of a thread.
+    /// Bytes of local memory per thread.
     pub(super) local_bytes: usize,
     pub(super) copies: Copies,
-    /// What kernels have allocated.
+    /// The heap of the kernels.
     pub(super) heap: Heap,
     pub(super) printed: Printed,
-    /// Where accesses are checked.
+    /// Checker of accesses, if accesses are checked.
     pub(super) shadow: Option<Box<Shadow>>,
 }
 
-/// The addresses of an instruction in all lanes.
+/// Returns the addresses of an instruction in all lanes.
 #[inline(always)]
 pub(super) fn addresses(address: &Address, lanes: &Lanes, pool: &[Row]) -> [u64; 32] {
     let low = lanes.row(pool, address.row);
@@ -57,7 +57,7 @@ pub(super) fn addresses(address: &Address, lanes: &Lanes, pool: &[Row]) -> [u64;
 }
 
 impl Memories<'_> {
-    /// Where an access of `bytes` bytes goes: the space, and the address within it.
+    /// Returns the space of an access and the address within it.
     #[inline]
     pub(super) fn resolve(&self, space: Space, address: u64) -> (Space, u64) {
         match space {
@@ -70,9 +70,9 @@ impl Memories<'_> {
         }
     }
 
-    /// The bytes of shared memory or of a thread's local memory at an address.
-    pub(super) fn own(&mut self, space: Space, address: u64, bytes: usize, thread: usize) -> Result<&mut [u8], Trouble> {
-        // Above an address in shared memory is the number of the CTA in its cluster.
+    /// Returns `bytes` bytes at an address of shared memory or of a thread's local memory.
+    pub(super) fn own(&mut self, space: Space, address: u64, bytes: usize, thread: usize) -> Result<&mut [u8], ExecFault> {
+        // The bits above a shared-memory address are the rank of the CTA in its cluster.
         let number = (address >> 24) as usize;
         let memory = match space {
             Space::Shared if number != self.rank && number < self.peers.len() => &mut self.others[self.peers[number]][..],
@@ -82,16 +82,16 @@ impl Memories<'_> {
         let size = memory.len();
         let within = if space == Space::Shared && number < self.peers.len() { address & 0xff_ffff } else { address };
         let start = usize::try_from(within).unwrap_or(usize::MAX);
-        memory.get_mut(start..start.saturating_add(bytes)).ok_or(Trouble::OutsideOwn { space, address, size })
+        memory.get_mut(start..start.saturating_add(bytes)).ok_or(ExecFault::BeyondMemory { space, address, size })
     }
 
     #[inline]
-    pub(super) fn read(&mut self, space: Space, address: u64, bytes: usize, thread: usize) -> Result<u64, Trouble> {
+    pub(super) fn read(&mut self, space: Space, address: u64, bytes: usize, thread: usize) -> Result<u64, ExecFault> {
         if !address.is_multiple_of(bytes as u64) {
-            return Err(Trouble::Misaligned { address, bytes });
+            return Err(ExecFault::Misaligned { address, bytes });
         }
         match self.resolve(space, address) {
-            (Space::Global, address) => self.global.read(address, bytes).map_err(Trouble::Outside),
+            (Space::Global, address) => self.global.read(address, bytes).map_err(ExecFault::Outside),
             (space, address) => {
                 let slice = self.own(space, address, bytes, thread)?;
                 Ok(match *slice {
@@ -103,12 +103,12 @@ impl Memories<'_> {
     }
 
     #[inline]
-    pub(super) fn write(&mut self, space: Space, address: u64, bytes: usize, value: u64, thread: usize) -> Result<(), Trouble> {
+    pub(super) fn write(&mut self, space: Space, address: u64, bytes: usize, value: u64, thread: usize) -> Result<(), ExecFault> {
         if !address.is_multiple_of(bytes as u64) {
-            return Err(Trouble::Misaligned { address, bytes });
+            return Err(ExecFault::Misaligned { address, bytes });
         }
         match self.resolve(space, address) {
-            (Space::Global, address) => self.global.write(address, bytes, value).map_err(Trouble::Outside),
+            (Space::Global, address) => self.global.write(address, bytes, value).map_err(ExecFault::Outside),
             (space, address) => {
                 self.own(space, address, bytes, thread)?.copy_from_slice(&value.to_le_bytes()[..bytes]);
                 Ok(())
@@ -117,10 +117,11 @@ impl Memories<'_> {
     }
 }
 
-/// A fault and the lane in which it occurred.
-pub(super) type LaneTrouble = (usize, Trouble);
+/// A fault with the lane in which it occurred.
+pub(super) type LaneFault = (usize, ExecFault);
 
-/// Executes a load, store or atomic in the lanes of `mask`, whose first is thread `thread` of the CTA; `place` is that of the instruction.
+/// Executes a load, store or atomic in the lanes of `mask`; lane 0 is thread `thread` of the CTA, and `place` is the index of the
+/// instruction.
 pub(super) fn execute(
     inst: &Inst,
     lanes: &mut Lanes,
@@ -129,14 +130,14 @@ pub(super) fn execute(
     places: &[u64; 32],
     memories: &mut Memories<'_>,
     (thread, place): (usize, usize),
-) -> Result<(), LaneTrouble> {
+) -> Result<(), LaneFault> {
     let active = || (0..32).filter(|lane| mask >> lane & 1 != 0);
     match inst.op {
         Op::Load { space, number: Number::Integer(4, _), words } => {
             for lane in active() {
-                let at = |trouble| (lane, trouble);
+                let at = |fault| (lane, fault);
                 if !places[lane].is_multiple_of(4 * u64::from(words)) {
-                    return Err((lane, Trouble::Misaligned { address: places[lane], bytes: 4 * usize::from(words) }));
+                    return Err((lane, ExecFault::Misaligned { address: places[lane], bytes: 4 * usize::from(words) }));
                 }
                 for word in 0..u16::from(words) {
                     let value = memories.read(space, places[lane] + 4 * u64::from(word), 4, thread + lane).map_err(at)?;
@@ -146,7 +147,7 @@ pub(super) fn execute(
         }
         Op::Load { space, number: Number::Integer(bytes, signed), .. } => {
             for lane in active() {
-                let value = memories.read(space, places[lane], usize::from(bytes), thread + lane).map_err(|trouble| (lane, trouble))?;
+                let value = memories.read(space, places[lane], usize::from(bytes), thread + lane).map_err(|fault| (lane, fault))?;
                 let shift = 32 - 8 * u32::from(bytes);
                 let value = (value as u32) << shift;
                 lanes.put(inst.dst, lane, if signed { ((value as i32) >> shift) as u32 } else { value >> shift });
@@ -155,33 +156,33 @@ pub(super) fn execute(
         Op::Store { space, bytes } if bytes <= 4 => {
             for lane in active() {
                 let value = u64::from(lanes.row(pool, inst.src[0].row)[lane]);
-                memories.write(space, places[lane], usize::from(bytes), value, thread + lane).map_err(|trouble| (lane, trouble))?;
+                memories.write(space, places[lane], usize::from(bytes), value, thread + lane).map_err(|fault| (lane, fault))?;
             }
         }
         Op::Store { space, bytes } => {
             for lane in active() {
                 if !places[lane].is_multiple_of(u64::from(bytes)) {
-                    return Err((lane, Trouble::Misaligned { address: places[lane], bytes: usize::from(bytes) }));
+                    return Err((lane, ExecFault::Misaligned { address: places[lane], bytes: usize::from(bytes) }));
                 }
                 for word in 0..u16::from(bytes / 4) {
                     let value = u64::from(lanes.row(pool, inst.src[0].row + word)[lane]);
                     let place = places[lane] + 4 * u64::from(word);
-                    memories.write(space, place, 4, value, thread + lane).map_err(|trouble| (lane, trouble))?;
+                    memories.write(space, place, 4, value, thread + lane).map_err(|fault| (lane, fault))?;
                 }
             }
         }
         Op::Atomic { space, op, kind, returns } => {
             let wide = kind.is_wide();
             let bytes = if wide { 8 } else { 4 };
-            // Lanes take effect in ascending order.
+            // The lanes execute in ascending order.
             for lane in active() {
-                let at = |trouble| (lane, trouble);
+                let at = |fault| (lane, fault);
                 let operand = |source: usize| {
                     let low = u64::from(lanes.row(pool, inst.src[source].row)[lane]);
                     if wide { low | u64::from(lanes.row(pool, inst.src[source].row + 1)[lane]) << 32 } else { low }
                 };
                 let (a, b) = (operand(0), operand(1));
-                // Only single words of shared memory can be modified through the generic space where the instruction reports success.
+                // Through the generic space an instruction that reports success can modify only single words of shared memory.
                 let shared = space == Space::Generic && memories.resolve(space, places[lane]).0 != Space::Global;
                 if shared && kind == AtomicType::F16x2 {
                     lanes.set_predicate(inst.predicates[0], 1 << lane, 0);
@@ -203,14 +204,14 @@ pub(super) fn execute(
             for matrix in 0..usize::from(count) {
                 let mut rows = [[0; 4]; 8];
                 for (row, words) in rows.iter_mut().enumerate() {
-                    // Lane `8 * matrix + row` names the place of a row.
+                    // Lane `8 * matrix + row` holds the address of a row.
                     let lane = 8 * matrix + row;
                     if !places[lane].is_multiple_of(16) {
-                        return Err((lane, Trouble::Misaligned { address: places[lane], bytes: 16 }));
+                        return Err((lane, ExecFault::Misaligned { address: places[lane], bytes: 16 }));
                     }
                     for (word, value) in words.iter_mut().enumerate() {
                         let address = places[lane] + 4 * word as u64;
-                        *value = memories.read(Space::Shared, address, 4, thread + lane).map_err(|trouble| (lane, trouble))? as u32;
+                        *value = memories.read(Space::Shared, address, 4, thread + lane).map_err(|fault| (lane, fault))? as u32;
                     }
                 }
                 let element = |row: usize, column: usize| rows[row][column / 2] >> (16 * (column % 2)) & 0xffff;
@@ -225,16 +226,16 @@ pub(super) fn execute(
             for matrix in 0..usize::from(count) {
                 let words = *lanes.row(pool, inst.src[0].row + matrix as u16);
                 for row in 0..8 {
-                    // Lane `8 * matrix + row` names the place of a row.
+                    // Lane `8 * matrix + row` holds the address of a row.
                     let lane = 8 * matrix + row;
                     if !places[lane].is_multiple_of(16) {
-                        return Err((lane, Trouble::Misaligned { address: places[lane], bytes: 16 }));
+                        return Err((lane, ExecFault::Misaligned { address: places[lane], bytes: 16 }));
                     }
                     for column in 0..8 {
                         let (of, part) = if transposed { (4 * column + row / 2, row % 2) } else { (4 * row + column / 2, column % 2) };
                         let value = u64::from(words[of] >> (16 * part) & 0xffff);
                         let address = places[lane] + 2 * column as u64;
-                        memories.write(Space::Shared, address, 2, value, thread + lane).map_err(|trouble| (lane, trouble))?;
+                        memories.write(Space::Shared, address, 2, value, thread + lane).map_err(|fault| (lane, fault))?;
                     }
                 }
             }
@@ -243,7 +244,7 @@ pub(super) fn execute(
             let size = usize::from(bytes);
             let copied = lanes.predicate(inst.conditions[0]);
             for lane in active() {
-                let at = |trouble| (lane, trouble);
+                let at = |fault| (lane, fault);
                 let base = lanes.row(pool, inst.src[1].row)[lane].wrapping_add(inst.immediate);
                 let to = u64::from(lanes.row(pool, inst.src[0].row)[lane].wrapping_add(base));
                 let mut data = [0; 16];
@@ -254,7 +255,7 @@ pub(super) fn execute(
                 }
                 for address in [to, places[lane]] {
                     if !address.is_multiple_of(u64::from(bytes)) {
-                        return Err((lane, Trouble::Misaligned { address, bytes: size }));
+                        return Err((lane, ExecFault::Misaligned { address, bytes: size }));
                     }
                 }
                 if copied >> lane & 1 != 0 {
@@ -279,7 +280,7 @@ pub(super) fn execute(
     Ok(())
 }
 
-/// The new value of a place and what the instruction returns.
+/// Returns the new memory value and the result of the instruction.
 pub(super) fn modify(op: AtomicOp, kind: AtomicType, old: u64, a: u64, b: u64) -> (u64, u64) {
     let single = |value: u64| f32::from_bits(value as u32);
     let double = f64::from_bits;

@@ -1,29 +1,29 @@
-//! Copies by the tensor memory accelerator: linear pieces, and boxes of tensors that maps describe.
+//! Copies by the tensor memory accelerator: linear pieces, and boxes of tensors that tensor maps describe.
 //!
-//! A copy is complete when its instruction is: its bytes then count at the barrier in shared memory that it names. What lies outside of a
-//! tensor is read as zeros, or as no number, and is not written (PTX ISA, "cp.async.bulk.tensor"). A box lies in shared memory row after row,
-//! its pieces of 16 bytes exchanged as the map says.
+//! A copy completes together with its instruction: its bytes then count at its barrier in shared memory. Elements outside of a tensor are
+//! read as zeros or NaN, and are not written (PTX ISA, "cp.async.bulk.tensor"). A box is stored in shared memory row by row, with its
+//! pieces of 16 bytes swizzled as the map specifies.
 
 use super::super::isa::{AtomicType, Banks, Bulk, BulkType, Inst, Round, Space};
 use super::super::tensor_map::{BYTES, RANKS, TYPES, TensorMap};
 use super::access::{Memories, modify};
-use super::cta::{CONSTANT_WINDOW, Trouble};
+use super::cta::{CONSTANT_WINDOW, ExecFault};
 use super::half;
 use super::lanes::{Lanes, Row};
 use super::mbarrier;
 use super::products::swizzle;
 
-/// Bytes that are moved at once in device memory.
+/// Granularity of copies in device memory, in bytes.
 pub(super) const UNIT: u64 = 16;
 
-/// Executes a copy of a warp.
+/// Executes a bulk copy of a warp.
 pub(super) fn execute(
     inst: &Inst,
     op: Bulk,
     lanes: &Lanes,
     pool: &[Row],
     (memories, banks): (&mut Memories<'_>, &Banks),
-) -> Result<(), Trouble> {
+) -> Result<(), ExecFault> {
     let word = |source: usize, offset: u16| lanes.row(pool, inst.src[source].row + offset)[0];
     let wide = |source: usize| u64::from(word(source, 0)) | u64::from(word(source, 1)) << 32;
     let shared = |source: usize, offset: u16| u64::from(word(source, offset));
@@ -93,10 +93,10 @@ pub(super) fn execute(
     Ok(())
 }
 
-/// The map at an address of device memory or constant bank 0.
-pub(super) fn tensor(address: u64, rank: u8, memories: &mut Memories<'_>, banks: &Banks) -> Result<TensorMap, Trouble> {
+/// Returns the tensor map at an address of device memory or of constant bank 0.
+pub(super) fn tensor(address: u64, rank: u8, memories: &mut Memories<'_>, banks: &Banks) -> Result<TensorMap, ExecFault> {
     if !address.is_multiple_of(64) {
-        return Err(Trouble::Misaligned { address, bytes: 64 });
+        return Err(ExecFault::Misaligned { address, bytes: 64 });
     }
     let mut bytes = [0; BYTES];
     for (place, eight) in bytes.chunks_exact_mut(8).enumerate() {
@@ -107,29 +107,29 @@ pub(super) fn tensor(address: u64, rank: u8, memories: &mut Memories<'_>, banks:
         };
         eight.copy_from_slice(&word.to_le_bytes());
     }
-    let map =
-        TensorMap::decode(&bytes).ok_or(Trouble::Unsupported("a tensor map whose type of elements or number of dimensions is unknown"))?;
+    let map = TensorMap::decode(&bytes)
+        .ok_or(ExecFault::Unsupported("a tensor map whose type of elements or number of dimensions is unknown"))?;
     if map.rank != usize::from(rank) {
-        return Err(Trouble::Unsupported("a copy with another number of dimensions than its tensor map"));
+        return Err(ExecFault::Unsupported("a copy with another number of dimensions than its tensor map"));
     }
     if map.interleave != 0 {
-        return Err(Trouble::Unsupported("a tensor map of an interleaved tensor"));
+        return Err(ExecFault::Unsupported("a tensor map of an interleaved tensor"));
     }
     Ok(map)
 }
 
-/// The places to which a copy goes and the barriers of each: in the CTAs of `mask`, or where the addresses say.
-fn targets(to: u64, barrier: u64, mask: Option<u32>, memories: &Memories<'_>) -> Result<Vec<(u64, u64)>, Trouble> {
+/// Returns the destination addresses of a copy and the barrier of each: in the CTAs of `mask`, or at the given addresses.
+fn targets(to: u64, barrier: u64, mask: Option<u32>, memories: &Memories<'_>) -> Result<Vec<(u64, u64)>, ExecFault> {
     let Some(mask) = mask else { return Ok(vec![(to, barrier)]) };
     if u64::from(mask) >> memories.peers.len() != 0 {
-        return Err(Trouble::Unsupported("a copy to a CTA that the cluster does not have"));
+        return Err(ExecFault::Unsupported("a copy to a CTA that the cluster does not have"));
     }
     let within = |address: u64, rank: u64| address & 0xff_ffff | rank << 24;
     Ok((0..16).filter(|rank| mask >> rank & 1 != 0).map(|rank| (within(to, rank), within(barrier, rank))).collect())
 }
 
-/// Visits the elements of a box in order, in runs of consecutive addresses. `visit` gets the number of a run's first element in the box, its address
-/// (`None` if the run lies outside of the tensor), and the number of elements.
+/// Visits the elements of a box in order, in runs of consecutive addresses. `visit` receives the index of a run's first element in the box,
+/// its address (`None` if the run is outside of the tensor), and the number of elements.
 fn each(map: &TensorMap, corner: impl Fn(usize) -> i32, mut visit: impl FnMut(u64, Option<u64>, u64)) {
     let counts = map.counts();
     let (first, row) = (i64::from(corner(0)), counts[0]);
@@ -145,7 +145,7 @@ fn each(map: &TensorMap, corner: impl Fn(usize) -> i32, mut visit: impl FnMut(u6
         let address = |index: i64| start.map(|start| start.wrapping_add(index as u64 * map.size()));
         let end = map.sizes[0] as i64;
         if map.steps[0] == 1 {
-            // The parts of the row before, inside and after the tensor.
+            // Bounds of the row's parts before, inside and after the tensor.
             let bounds = [first, first.max(0), (first + row as i64).min(end), first + row as i64];
             let bounds = [bounds[0], bounds[1].min(bounds[3]), bounds[2].max(bounds[1]).min(bounds[3]), bounds[3]];
             for (part, from) in bounds[..3].iter().enumerate().filter(|(part, from)| bounds[part + 1] > **from) {
@@ -168,8 +168,8 @@ fn each(map: &TensorMap, corner: impl Fn(usize) -> i32, mut visit: impl FnMut(u6
     }
 }
 
-/// The bytes of a box.
-fn of_box(map: &TensorMap, corner: impl Fn(usize) -> i32, memories: &mut Memories<'_>) -> Result<Vec<u8>, Trouble> {
+/// Returns the bytes of a box.
+fn of_box(map: &TensorMap, corner: impl Fn(usize) -> i32, memories: &mut Memories<'_>) -> Result<Vec<u8>, ExecFault> {
     let size = map.size();
     let total: u64 = map.counts().iter().product();
     let mut bytes = vec![0; (total * size) as usize];
@@ -180,7 +180,7 @@ fn of_box(map: &TensorMap, corner: impl Fn(usize) -> i32, memories: &mut Memorie
         "f64" => 0x7fff_ffff_ffff_ffff,
         _ => 0x7fff_ffff,
     };
-    // Elements that follow one another are read together.
+    // Consecutive elements are read together.
     let mut runs: Vec<(u64, u64, u64)> = Vec::new();
     each(map, corner, |number, address, count| match (address, runs.last_mut()) {
         (Some(address), Some((first, from, so_far))) if *first + *so_far == number && *from + *so_far * size == address => *so_far += count,
@@ -208,7 +208,7 @@ fn of_box(map: &TensorMap, corner: impl Fn(usize) -> i32, memories: &mut Memorie
 }
 
 /// Reads a linear piece of device memory.
-fn read_linear(from: u64, to: &mut [u8], memories: &mut Memories<'_>) -> Result<(), Trouble> {
+fn read_linear(from: u64, to: &mut [u8], memories: &mut Memories<'_>) -> Result<(), ExecFault> {
     if let Some(window) = memories.global.window(from, to.len()) {
         to.copy_from_slice(window);
         return Ok(());
@@ -225,10 +225,10 @@ fn read_linear(from: u64, to: &mut [u8], memories: &mut Memories<'_>) -> Result<
 }
 
 /// Copies a linear piece.
-fn linear(to_space: Space, to: u64, from_space: Space, from: u64, size: u64, memories: &mut Memories<'_>) -> Result<(), Trouble> {
+fn linear(to_space: Space, to: u64, from_space: Space, from: u64, size: u64, memories: &mut Memories<'_>) -> Result<(), ExecFault> {
     for address in [to, from] {
         if !address.is_multiple_of(UNIT) {
-            return Err(Trouble::Misaligned { address, bytes: UNIT as usize });
+            return Err(ExecFault::Misaligned { address, bytes: UNIT as usize });
         }
     }
     for offset in (0..size).step_by(8) {
@@ -238,8 +238,8 @@ fn linear(to_space: Space, to: u64, from_space: Space, from: u64, size: u64, mem
     Ok(())
 }
 
-/// How elements of a map are combined.
-fn kind_of(map: &TensorMap) -> Result<BulkType, Trouble> {
+/// Returns the element type for reductions with a map.
+fn kind_of(map: &TensorMap) -> Result<BulkType, ExecFault> {
     Ok(match TYPES[map.kind].0 {
         "u32" => BulkType::Atomic(AtomicType::U32),
         "i32" => BulkType::Atomic(AtomicType::S32),
@@ -249,11 +249,11 @@ fn kind_of(map: &TensorMap) -> Result<BulkType, Trouble> {
         "f64" => BulkType::Atomic(AtomicType::F64),
         "f16" => BulkType::Half,
         "bf16" => BulkType::Bfloat,
-        _ => return Err(Trouble::Unsupported("a reduction of a tensor of this type")),
+        _ => return Err(ExecFault::Unsupported("a reduction of a tensor of this type")),
     })
 }
 
-/// An old and a new element combined.
+/// Returns the reduction of an old and a new element.
 fn combine(op: super::super::isa::AtomicOp, kind: BulkType, old: u64, value: u64) -> u64 {
     use super::super::isa::AtomicOp;
     let choose = |a: f64, b: f64| match op {

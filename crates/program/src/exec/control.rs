@@ -2,11 +2,11 @@
 
 use super::super::isa::{BARRIERS, Barrier, Inst, Op};
 use super::access::Memories;
-use super::cta::{BarrierState, Context, Flow, Trouble};
+use super::cta::{BarrierState, Context, ExecFault, Flow};
 use super::lanes::Row;
 use super::warp::{Wait, Warp};
 
-/// Executes an instruction that directs the path `path` of `warp`, in the lanes of `mask`.
+/// Executes a control-flow instruction of the path `path` of `warp` in the lanes of `mask`.
 pub(super) fn execute(
     inst: &Inst,
     warp: &mut Warp,
@@ -14,7 +14,7 @@ pub(super) fn execute(
     mask: u32,
     pool: &[Row],
     context: &mut Context<'_>,
-) -> Result<Flow, Trouble> {
+) -> Result<Flow, ExecFault> {
     let place = warp.paths[path].place;
     let active = warp.paths[path].mask;
     let next = place + 1;
@@ -27,7 +27,7 @@ pub(super) fn execute(
             let mut buffer = [0; 32];
             let named = warp.lanes.int(pool, &inst.src[0], &mut buffer)[0];
             let whole = if named == 0 { warp.live } else { named };
-            // The guard says which lanes count; all lanes of the path go the same way.
+            // The guard selects the lanes that count; all lanes of the path take the same direction.
             return Ok(if (mask == whole) == together { branch(warp, path, active, target) } else { Flow::Next(next) });
         }
         Op::BranchAny => {
@@ -40,7 +40,7 @@ pub(super) fn execute(
             let all = if warp.lanes.is_uniform(inst.dst) { u32::MAX } else { mask };
             warp.lanes.set(inst.dst, all, &[leader.trailing_zeros() & 31; 32]);
         }
-        Op::TakeRegisters => warp.lanes.set_predicate(inst.predicates[0], u32::MAX, u32::MAX),
+        Op::RequestRegisters => warp.lanes.set_predicate(inst.predicates[0], u32::MAX, u32::MAX),
         Op::BranchIndirect | Op::JumpTo => {
             let base = match inst.op {
                 Op::JumpTo => i64::from(inst.immediate),
@@ -49,7 +49,7 @@ pub(super) fn execute(
             return indirect(inst, warp, path, mask, pool, base);
         }
         Op::SetSync => warp.sync[usize::from(barrier)] = mask,
-        // Nobody is missing.
+        // All lanes of the barrier have arrived.
         Op::Sync
             if warp.paths.len() == 1
                 && warp.sync[usize::from(barrier)] & active != 0
@@ -105,23 +105,23 @@ pub(super) fn execute(
         }
         Op::Yield if warp.paths.len() > 1 => {
             warp.paths[path].place = next;
-            warp.give_way(path);
-            warp.rests = context.kernel.polls;
+            warp.handle_yield(path);
+            warp.polling = context.kernel.polls;
             return Ok(Flow::Changed);
         }
         // A single path waits for other warps, or in a cooperative launch for other CTAs.
         Op::Yield if mask != 0 && (inst.immediate != 0 || context.kernel.polls) => {
             warp.paths[path].place = next;
-            warp.rests = true;
+            warp.polling = true;
             return Ok(Flow::Changed);
         }
-        Op::Trap if mask != 0 => return Err(Trouble::Trap),
+        Op::Trap if mask != 0 => return Err(ExecFault::Trap),
         _ => {}
     }
     Ok(Flow::Next(next))
 }
 
-/// Goes on at `next` after a change that may have released other paths.
+/// Continues at `next` after a change that may have released other paths.
 fn changed(warp: &mut Warp, path: usize, next: usize) -> Flow {
     if warp.paths.len() == 1 {
         return Flow::Next(next);
@@ -131,8 +131,8 @@ fn changed(warp: &mut Warp, path: usize, next: usize) -> Flow {
     Flow::Changed
 }
 
-/// Lanes wait for those that their masks name. Where the instruction is exclusive, lanes with different masks go on apart, else only those
-/// whose partners are missing wait.
+/// Makes lanes wait for the lanes that their masks name. If `exclusive`, lanes with different masks continue on separate paths; otherwise
+/// only lanes with missing partners wait.
 fn warp_sync(warp: &mut Warp, path: usize, mask: u32, named: &Row, exclusive: bool) -> Flow {
     let (place, active) = (warp.paths[path].place, warp.paths[path].mask);
     let with = |lanes: u32, wanted: u32| {
@@ -148,7 +148,7 @@ fn warp_sync(warp: &mut Warp, path: usize, mask: u32, named: &Row, exclusive: bo
     if active & !left != 0 {
         warp.split(path, active & !left, place + 1);
     }
-    // The path itself waits with the first group, the others are split off.
+    // The path itself waits with the last group; the other groups are split off.
     while left != 0 {
         let wanted = named[left.trailing_zeros() as usize];
         let group = with(left, wanted);
@@ -183,13 +183,13 @@ fn branch(warp: &mut Warp, path: usize, taken: u32, target: usize) -> Flow {
     }
 }
 
-/// A jump whose target is in a register.
-fn indirect(inst: &Inst, warp: &mut Warp, path: usize, mask: u32, pool: &[Row], base: i64) -> Result<Flow, Trouble> {
+/// Executes a jump to a target in a register.
+fn indirect(inst: &Inst, warp: &mut Warp, path: usize, mask: u32, pool: &[Row], base: i64) -> Result<Flow, ExecFault> {
     let values = *warp.lanes.row(pool, inst.src[0].row);
     let place = warp.paths[path].place;
     let target = |lane: u32| {
         let target = base + i64::from(values[lane as usize] as i32);
-        if target >= 0 && target % 16 == 0 { Ok(target as usize / 16) } else { Err(Trouble::RanOff) }
+        if target >= 0 && target % 16 == 0 { Ok(target as usize / 16) } else { Err(ExecFault::NoInstruction) }
     };
     let mut left = mask;
     let stay = warp.paths[path].mask & !mask;
@@ -203,7 +203,7 @@ fn indirect(inst: &Inst, warp: &mut Warp, path: usize, mask: u32, pool: &[Row], 
         }
         left &= !same;
         if left == 0 && stay == 0 {
-            // The last ones take the path itself along.
+            // The last group of lanes keeps the path.
             warp.paths[path].place = goal;
             return Ok(if warp.paths.len() == 1 { Flow::Next(goal) } else { Flow::Changed });
         }
@@ -221,12 +221,12 @@ fn arrive(
     pool: &[Row],
     context: &mut Context<'_>,
     kind: Barrier,
-) -> Result<Flow, Trouble> {
+) -> Result<Flow, ExecFault> {
     let first = mask.trailing_zeros() as usize;
     let value = |source: usize| warp.lanes.row(pool, inst.src[source].row)[first];
     let (number, threads) = (value(0), value(1));
     if number >= u32::from(BARRIERS) || !threads.is_multiple_of(32) {
-        return Err(Trouble::NoBarrier { number, threads });
+        return Err(ExecFault::NoBarrier { number, threads });
     }
     let number = number as u8;
     let state = &mut context.barriers[usize::from(number)];
@@ -234,7 +234,7 @@ fn arrive(
     state.kind = Some(kind);
     let place = warp.paths[path].place;
     if kind == Barrier::Arrive {
-        // A warp arrives as a whole.
+        // All threads of a warp arrive together.
         state.arrived += 32;
         return Ok(Flow::Next(place + 1));
     }
@@ -248,7 +248,7 @@ fn arrive(
     Ok(Flow::Changed)
 }
 
-/// Lets threads go on whose barrier is complete; whether any did.
+/// Releases the threads of complete barriers; returns true if any thread was released.
 pub(super) fn release_barriers(warps: &mut [Warp], context: &mut Context<'_>, memories: &mut Memories<'_>) -> bool {
     let mut any = false;
     for number in 0..16_u8 {
@@ -262,7 +262,7 @@ pub(super) fn release_barriers(warps: &mut [Warp], context: &mut Context<'_>, me
         let mut expected = 0;
         for warp in warps.iter() {
             let lanes = waiting(warp);
-            // With a count of threads a warp that is there counts as a whole.
+            // If the barrier has a thread count, an arriving warp counts with all its threads.
             arrived += if state.expected == 0 || lanes == 0 { lanes.count_ones() } else { 32 };
             expected += warp.live.count_ones();
         }

@@ -1,11 +1,11 @@
-//! Conversions between numbers of all kinds.
+//! Conversions between number formats.
 
 use super::super::isa::{Inst, Number, Op, Round, Source};
 use super::super::operand::Half;
 use super::half;
 use super::lanes::{Lanes, Row};
 
-/// Executes a conversion in the lanes of `mask`; false when `inst` is none.
+/// Executes a conversion in the lanes of `mask`; returns false if `inst` is not a conversion.
 pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -> bool {
     match inst.op {
         Op::FloatToFloat { to, from, round, flush, integral } => {
@@ -36,7 +36,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
             for (out, value) in out.iter_mut().zip(values) {
                 let shift = 64 - 8 * u32::from(bytes);
                 let value = if signed { i128::from((value << shift) as i64 >> shift) } else { i128::from(value << shift >> shift) };
-                // The sign of a part of a register is that of the part.
+                // The absolute value applies to the selected part of a register.
                 let value = if bytes < 4 && source.absolute { value.abs() } else { value };
                 *out = integer_bits(if bytes < 4 && source.negate { -value } else { value }, to, round);
             }
@@ -60,7 +60,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
     true
 }
 
-/// By how many bits the part of a register that a source names lies above its lowest bit.
+/// Returns the bit offset of the selected part of a source register.
 fn part(source: &Source) -> u32 {
     match source.half {
         Half::High => 16,
@@ -76,7 +76,7 @@ fn store(inst: &Inst, lanes: &mut Lanes, mask: u32, values: &[u64; 32], wide: bo
     }
 }
 
-/// The source as numbers; all of the smaller kinds are exact in double precision.
+/// Returns the source as numbers in double precision, which represents all smaller formats exactly.
 fn floats(inst: &Inst, lanes: &Lanes, pool: &[Row], from: Number, flush: bool) -> [f64; 32] {
     let source = &inst.src[0];
     match from {
@@ -114,8 +114,8 @@ fn integer_part(value: f64, round: Round) -> f64 {
     }
 }
 
-/// A number as an integer, limited to the range of the integer. What is not a number becomes zero, or where 64 bits or a double are
-/// involved the number with the highest bit alone, as PTX defines it.
+/// Converts a number to an integer and saturates it to the integer's range. NaN becomes zero, or, for 64-bit integers or double-precision
+/// sources, the integer with only the highest bit set, as PTX defines it.
 fn to_integer(value: f64, bytes: u8, signed: bool, round: Round, double: bool) -> u64 {
     let bits = 8 * u32::from(bytes);
     if value.is_nan() {
@@ -130,10 +130,10 @@ fn to_integer(value: f64, bytes: u8, signed: bool, round: Round, double: bool) -
     }
 }
 
-/// An integer rounded once to floating point.
+/// Converts an integer to floating point with a single rounding.
 fn integer_bits(value: i128, to: Number, round: Round) -> u64 {
     let error = |near: f64| {
-        // Beyond 2^64 only the rounded number itself can lie.
+        // Only the rounded number itself can be outside of the 64-bit range.
         value - near as i128
     };
     match to {
@@ -141,7 +141,7 @@ fn integer_bits(value: i128, to: Number, round: Round) -> u64 {
             let near = value as f64;
             half::directed(near, error(near) as f64, round).to_bits()
         }
-        // A half and a bfloat of an integer of 64 bits: what is left out beyond 53 bits is kept in the last one.
+        // For half and bfloat results of a 64-bit integer, the bits beyond 53 are kept as a sticky last bit.
         Number::Float(2) | Number::Bfloat => {
             let near = value as f64;
             let left = value - near as i128;

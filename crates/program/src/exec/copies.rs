@@ -1,19 +1,19 @@
-//! Copies from device to shared memory that go on while a warp executes (LDGSTS).
+//! Asynchronous copies from device to shared memory (LDGSTS).
 //!
-//! What is copied is read when the copy begins, and appears in shared memory when the warp waits for the copy's group (DEPBAR): a program
-//! that does not wait sees what was there before.
+//! The source is read when the copy starts, and the data appear in shared memory when the warp waits for the copy's group (DEPBAR): a
+//! program that does not wait reads the old contents.
 
-/// Most copies of lanes that are under way; beyond them the oldest are complete.
-const MOST: usize = 1 << 16;
+/// Maximum lane copies in flight; further copies complete the oldest ones.
+const MAX_IN_FLIGHT: usize = 1 << 16;
 
-/// A copy of one lane that is not complete.
+/// A copy of one lane that is in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copy {
-    /// The first thread of its warp.
+    /// First thread of the copying warp.
     pub(super) warp: usize,
-    /// Its group, by number in the warp.
+    /// Number of the copy's group in the warp.
     pub(super) group: u32,
-    /// Where it goes in shared memory.
+    /// Destination address in shared memory.
     pub(super) to: usize,
     pub(super) bytes: [u8; 16],
     pub(super) size: usize,
@@ -27,16 +27,16 @@ impl Copy {
     }
 }
 
-/// The copies of a CTA.
+/// The copies of a CTA in flight.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Copies {
     pending: Vec<Copy>,
-    /// For each warp the number of the group that is open.
+    /// Number of the open group of each warp.
     groups: Vec<u32>,
 }
 
 impl Copies {
-    /// Forgets all copies, for the next CTA.
+    /// Discards all copies before the next CTA.
     pub(super) fn clear(&mut self) {
         self.pending.clear();
         self.groups.clear();
@@ -50,11 +50,11 @@ impl Copies {
         &mut self.groups[number]
     }
 
-    /// Begins a copy in the open group of its warp.
+    /// Starts a copy in the open group of its warp.
     pub(super) fn begin(&mut self, copy: Copy, shared: &mut [u8]) {
         let group = *self.group(copy.warp);
-        if self.pending.len() == MOST {
-            self.pending.drain(..MOST / 2).for_each(|copy| copy.complete(shared));
+        if self.pending.len() == MAX_IN_FLIGHT {
+            self.pending.drain(..MAX_IN_FLIGHT / 2).for_each(|copy| copy.complete(shared));
         }
         self.pending.push(Copy { group, ..copy });
     }

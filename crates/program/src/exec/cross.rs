@@ -1,9 +1,9 @@
-//! Operations across the lanes of a warp.
+//! Operations across the lanes of a warp: votes, shuffles, matches and reductions.
 
 use super::super::isa::{AtomicOp, Inst, Op, ShuffleMode, VoteMode};
 use super::lanes::{Lanes, Row};
 
-/// Executes an operation across lanes in the lanes of `mask`; false when `inst` is none.
+/// Executes a cross-lane operation in the lanes of `mask`; returns false if `inst` is not one.
 pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -> bool {
     match inst.op {
         Op::Vote(mode) => {
@@ -54,13 +54,14 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
     true
 }
 
-/// Writes one value: to a uniform register whatever lanes are active.
+/// Writes one value to all active lanes, or to a uniform register independent of the active lanes.
 fn set_for_all(inst: &Inst, lanes: &mut Lanes, mask: u32, value: u32) {
     let mask = if lanes.is_uniform(inst.dst) { u32::MAX } else { mask };
     lanes.set(inst.dst, mask, &[value; 32]);
 }
 
-/// PTX's definition of shfl: the third operand holds the lane limit in bits 0 to 4 and the segment mask in bits 8 to 12.
+/// Executes a shuffle by PTX's definition of shfl: the third operand holds the lane limit in bits 0 to 4 and the segment mask in bits 8 to
+/// 12.
 fn shuffle(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: ShuffleMode) {
     let (mut ba, mut bb, mut bc) = ([0; 32], [0; 32], [0; 32]);
     let values = *lanes.int(pool, &inst.src[0], &mut ba);

@@ -1,4 +1,4 @@
-//! A CTA: its warps, its memories, and the barriers at which they meet.
+//! Execution of a CTA with its warps, memories and barriers.
 
 use std::ops::{Deref, Range};
 use std::path::PathBuf;
@@ -13,8 +13,8 @@ use super::access::Memories;
 use super::copies::Copies;
 use super::heap::Heap;
 use super::lanes::Row;
-use super::outside::Printed;
 use super::pool::Pool;
+use super::runtime_calls::Printed;
 use super::shadow::Shadow;
 use super::tally::{Count, Tally};
 use super::texture::Texture;
@@ -24,48 +24,49 @@ use super::{control, mbarrier};
 
 /// First address of the window through which generic accesses reach shared memory.
 pub(in super::super) const SHARED_WINDOW: u64 = 0x7f00_0000_0000;
-/// Size of that window: 16 MiB for each CTA of a cluster.
+/// Bytes of the generic window of shared memory: 16 MiB for each CTA of a cluster.
 pub(super) const SHARED_BYTES: u64 = 1 << 28;
 /// First address of the window through which generic accesses reach local memory.
 pub(in super::super) const LOCAL_WINDOW: u64 = SHARED_WINDOW + SHARED_BYTES;
-/// Size of that window.
+/// Bytes of the generic window of local memory.
 pub(super) const WINDOW_BYTES: u64 = 1 << 24;
 /// First address of the window through which copies reach constant bank 0.
 pub(in super::super) const CONSTANT_WINDOW: u64 = LOCAL_WINDOW + SHARED_BYTES;
-/// Where the counter lies at which the CTAs of a cooperative launch meet, and its bytes.
-pub(in super::super) const MEETING: (u64, usize) = (CONSTANT_WINDOW + SHARED_BYTES, 256);
-/// Addresses at which no buffer of a program can lie: the windows and the counter of cooperative launches.
-pub(in super::super) const WINDOWS: Range<u64> = SHARED_WINDOW..MEETING.0 + MEETING.1 as u64;
-/// Most CTAs that execute together.
-pub(in super::super) const MOST_TOGETHER: u32 = 4096;
-/// Where constant bank 0 holds the end of a thread's local memory, at which its stack begins.
+/// Address and bytes of the counter that synchronises the CTAs of a cooperative launch.
+pub(in super::super) const COOPERATIVE_COUNTER: (u64, usize) = (CONSTANT_WINDOW + SHARED_BYTES, 256);
+/// Addresses that no buffer of a program can have: the windows and the counter of cooperative launches.
+pub(in super::super) const WINDOWS: Range<u64> = SHARED_WINDOW..COOPERATIVE_COUNTER.0 + COOPERATIVE_COUNTER.1 as u64;
+/// Maximum CTAs that execute together.
+pub(in super::super) const MAX_CTAS_TOGETHER: u32 = 4096;
+/// Offset in constant bank 0 of the end of a thread's local memory, where its stack begins.
 pub(in super::super) const STACK_TOP: usize = 0x28;
-/// Instructions of a warp before it lets the other warps of its CTA go on, though it waits for nothing.
-const TURN: u64 = 1 << 18;
-/// The same in a kernel whose warps look at barriers in shared memory in a loop: what they execute in vain is part of their streams.
-const POLLING_TURN: u64 = 1 << 8;
+/// Instructions of a warp before the other warps of its CTA get a turn although this warp waits for nothing.
+const TURN_INSTRUCTIONS: u64 = 1 << 18;
+/// Instructions of a warp per turn in a kernel whose warps poll barriers in shared memory: the instructions of the polling loop are part of
+/// their streams.
+const POLLING_TURN_INSTRUCTIONS: u64 = 1 << 8;
 
-/// What all launches of a kernel have in common.
+/// The data that all launches of a kernel share.
 #[derive(Debug, Default)]
 pub(in super::super) struct KernelCode {
     pub(in super::super) file: PathBuf,
     pub(in super::super) name: String,
-    /// Registers of a thread.
+    /// Registers per thread.
     pub(in super::super) registers: u32,
-    /// The line of each instruction in its listing, and its text.
+    /// Line number in the listing and text of each instruction.
     pub(in super::super) lines: Box<[(u32, String)]>,
-    /// The line of the source that each instruction comes from; 0 where the listing does not say.
+    /// Source line of each instruction; 0 if the listing does not contain it.
     pub(in super::super) sources: Box<[u32]>,
     pub(in super::super) decoded: Decoded,
-    /// The instructions as streams refer to them; `None` where the timing model has no opcode table for the architecture.
+    /// Static instructions that streams refer to; `None` if the timing model has no opcode table for the architecture.
     pub(in super::super) statics: Option<Arc<[StaticInst]>>,
-    /// The opcode of each instruction with its modifiers.
+    /// Opcode of each instruction with its modifiers.
     pub(in super::super) mnemonics: Box<[String]>,
-    /// What each instruction does to memory as the streams' readers see it.
+    /// Memory access of each instruction in the form that readers of streams use.
     pub(in super::super) access: Box<[Option<MemInst>]>,
 }
 
-/// A kernel with everything that a launch sets.
+/// A kernel with all parameters of a launch.
 #[derive(Debug)]
 pub(in super::super) struct Kernel {
     pub(in super::super) code: Arc<KernelCode>,
@@ -73,17 +74,17 @@ pub(in super::super) struct Kernel {
     pub(in super::super) grid: Dim3,
     pub(in super::super) block: Dim3,
     pub(in super::super) shared_bytes: usize,
-    /// Local memory of a thread, in bytes.
+    /// Bytes of local memory per thread.
     pub(in super::super) local_bytes: usize,
-    /// Most instructions that a warp may execute.
+    /// Maximum instructions that a warp may execute.
     pub(in super::super) limit: u64,
-    /// Texture and surface objects, of which the first has number 1.
+    /// Texture and surface objects; the first one has number 1.
     pub(in super::super) textures: Arc<[Texture]>,
     /// CTAs of a cluster in each dimension.
     pub(in super::super) cluster: Dim3,
-    /// All CTAs are there at once and may wait for each other.
+    /// True if all CTAs are resident at the same time and may wait for each other.
     pub(in super::super) cooperative: bool,
-    /// Warps that wait for others look again and again, with YIELD between: in a cooperative launch, and at barriers in shared memory before Hopper.
+    /// True if waiting warps poll with YIELD in between: in a cooperative launch, and at barriers in shared memory before Hopper.
     pub(in super::super) polls: bool,
 }
 
@@ -97,12 +98,12 @@ impl Deref for Kernel {
 }
 
 impl Kernel {
-    /// Instructions of a warp before the other warps of its CTA go on.
+    /// Returns the instructions of a warp before the other warps of its CTA get a turn.
     pub(super) fn turn(&self) -> u64 {
-        if self.polls && !self.cooperative { POLLING_TURN } else { TURN }
+        if self.polls && !self.cooperative { POLLING_TURN_INSTRUCTIONS } else { TURN_INSTRUCTIONS }
     }
 
-    /// How many CTAs execute together: those of a cluster, of all clusters in the same rows, or all.
+    /// Returns how many CTAs execute together: one cluster, all clusters in the same rows, or the whole grid.
     pub(in super::super) fn together(&self) -> u32 {
         let Dim3 { x, y, .. } = self.grid;
         let count = match self.cluster {
@@ -114,18 +115,18 @@ impl Kernel {
         count.max(1)
     }
 
-    /// Whether a CTA communicates with no other one while it runs, and all its reads are those of loads.
-    pub(in super::super) fn stands_alone(&self) -> bool {
+    /// Returns true if a CTA does not communicate with other running CTAs, and all its reads are loads.
+    pub(in super::super) fn is_independent(&self) -> bool {
         self.together() == 1 && !self.decoded.code.iter().any(|inst| matches!(inst.op, Op::Bulk(_)))
     }
 
-    /// The index of a CTA in its grid.
+    /// Returns the coordinates of a CTA in its grid.
     fn position(&self, index: u32) -> [u32; 3] {
         let (x, y) = (self.grid.x.max(1), self.grid.y.max(1));
         [index % x, index / x % y, index / (x * y)]
     }
 
-    /// The number of a CTA in its cluster, and the CTAs of its cluster by their numbers.
+    /// Returns the rank of a CTA in its cluster, and the indices of the cluster's CTAs by rank.
     fn cluster_of(&self, index: u32) -> (usize, Vec<u32>) {
         let sizes = [self.cluster.x.max(1), self.cluster.y.max(1), self.cluster.z.max(1)];
         let at = self.position(index);
@@ -138,13 +139,13 @@ impl Kernel {
     }
 }
 
-/// Why a program cannot go on.
+/// A fault that stops a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) enum Trouble {
-    /// Outside of all allocations.
+pub(in super::super) enum ExecFault {
+    /// An access outside of all allocations.
     Outside(Fault),
-    /// Beyond shared or local memory.
-    OutsideOwn {
+    /// An access beyond shared or local memory.
+    BeyondMemory {
         space: Space,
         address: u64,
         size: usize,
@@ -158,64 +159,64 @@ pub(in super::super) enum Trouble {
         bank: u8,
         offset: i64,
     },
-    /// A jump to a place without an instruction.
-    RanOff,
-    /// After so many instructions; the place of the last load or atomic, and what is closest to its address.
-    Endless(u64, Option<(usize, Fault)>),
+    /// A jump to an address without an instruction.
+    NoInstruction,
+    /// The instruction limit was exceeded: the limit, and the index of the last load or atomic with the allocation closest to its address.
+    InstructionLimit(u64, Option<(usize, Fault)>),
     Trap,
-    /// Another warp accessed the byte of shared memory, at that place, and no barrier lies between.
+    /// Another warp accessed the byte of shared memory at that instruction, without a barrier in between.
     Race {
         byte: usize,
         warp: usize,
         place: usize,
     },
-    /// Another CTA of the launch accessed the byte of a buffer, at that place, and nothing orders the two.
+    /// Another CTA of the launch accessed the byte of a buffer at that instruction, and no synchronisation orders the two accesses.
     RaceOfCtas {
         buffer: String,
         byte: usize,
         cta: u32,
         place: usize,
     },
-    /// A barrier of the CTA that does not exist, or one of a number of threads that is no multiple of a warp.
+    /// A CTA barrier with a number that does not exist, or with a thread count that is not a multiple of the warp size.
     NoBarrier {
         number: u32,
         threads: u32,
     },
-    /// A call of a function that the listing lacks.
-    Absent,
+    /// A call of a function that the listing does not contain.
+    MissingFunction,
     /// An operation of the hardware that functional execution does not implement.
     Unsupported(&'static str),
     /// A failed assertion: file, line and text.
     Assertion(String),
-    /// There is no texture object of this number, only so many.
+    /// A texture object number that does not exist, with the number of objects.
     Object(u32, usize),
-    /// An access beyond a surface that traps there, at these coordinates.
+    /// An access at coordinates beyond a surface that traps such accesses.
     BeyondSurface([i32; 3]),
-    /// Threads wait for what never comes: for each path its warp, place, lanes and what it waits for.
-    Stuck(Vec<(usize, usize, u32, String)>),
+    /// A deadlock: for each path its warp, instruction index, lanes and the event that it waits for.
+    Deadlock(Vec<(usize, usize, u32, String)>),
 }
 
-/// Trouble, and where: warp, place in the code, lane.
-pub(in super::super) type Located = (usize, usize, usize, Trouble);
+/// A fault with its warp, instruction index and lane.
+pub(in super::super) type Located = (usize, usize, usize, ExecFault);
 
-/// A stream per warp of each of several CTAs.
+/// Streams per warp of several CTAs.
 pub(in super::super) type Streams = Vec<Box<[WarpStream]>>;
 
-/// A barrier of the CTA.
+/// The state of a CTA barrier.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BarrierState {
-    /// Threads that it waits for; 0 for all that have not exited.
+    /// Threads that the barrier waits for; 0 for all threads that have not exited.
     pub(super) expected: u32,
-    /// Threads that arrived without waiting.
+    /// Threads that have arrived without waiting.
     pub(super) arrived: u32,
-    /// Threads whose condition holds.
+    /// Threads whose predicate is true.
     pub(super) holds: u32,
-    /// Threads that reported a condition.
+    /// Threads that have supplied a predicate.
     pub(super) reported: u32,
     pub(super) kind: Option<Barrier>,
 }
 
-/// A CTA while it executes.
+/// An executing CTA.
 #[derive(Debug, Default)]
 struct Cta {
     index: u32,
@@ -223,15 +224,15 @@ struct Cta {
     local: Vec<u8>,
     copies: Copies,
     barriers: [BarrierState; 16],
-    /// Its number in its cluster, and where the CTAs of that are among those that execute together.
+    /// Rank of the CTA in its cluster, and indices of the cluster's CTAs among the CTAs that execute together.
     rank: usize,
     peers: Vec<usize>,
 }
 
-/// Executes the CTAs of a kernel, one after the other, or those together that may wait for each other.
+/// An executor of a kernel's CTAs: one after the other, or together if they may wait for each other.
 #[derive(Debug, Default, warpshard_state::State)]
 pub(in super::super) struct Executor {
-    // Of the CTAs that are executed: at their beginning all are as new.
+    // State of the executing CTAs, which is reset before each execution.
     #[state(fixed)]
     ctas: Vec<Cta>,
     #[state(fixed)]
@@ -239,20 +240,20 @@ pub(in super::super) struct Executor {
     #[state(fixed)]
     pool: Pool,
     heap: Heap,
-    /// What kernels have printed.
+    /// Text that kernels have printed.
     pub(in super::super) printed: Printed,
-    /// Where accesses to shared and local memory are checked, which no run with timing does.
+    /// Checker of accesses to shared and local memory; never used in a run with timing.
     #[state(fixed)]
     pub(in super::super) shadow: Option<Box<Shadow>>,
-    /// Whether matrix products are skipped; their result registers keep their old values.
+    /// True if matrix products are skipped; their result registers keep their old values.
     #[state(fixed)]
     pub(in super::super) skips_products: bool,
 }
 
-/// What is common to the steps of a CTA.
+/// The context of a CTA's execution steps.
 pub(super) struct Context<'a> {
     pub(super) kernel: &'a Kernel,
-    /// Its constants.
+    /// Constants of the kernel as rows.
     pub(super) pool: &'a [Row],
     pub(super) cta: [u32; 3],
     pub(super) barriers: [BarrierState; 16],
@@ -262,17 +263,17 @@ pub(super) struct Context<'a> {
     pub(super) tally: &'a mut Tally,
 }
 
-/// How a path's turn ended.
+/// The outcome of a control-flow instruction for its path.
 pub(super) enum Flow {
-    /// It goes on at this place.
+    /// The path continues at this instruction index.
     Next(usize),
     /// The warp's paths have changed.
     Changed,
 }
 
 impl Executor {
-    /// Executes the CTAs from `first` on that execute together ([`Kernel::together`]); returns a stream per warp of each, empty ones where
-    /// `record` is false. `Err` names the CTA.
+    /// Executes the CTAs from `first` on that execute together ([`Kernel::together`]). Returns the streams of each CTA's warps, which are
+    /// empty if `record` is false. The error contains the CTA's index.
     pub(in super::super) fn ctas(
         &mut self,
         kernel: &Kernel,
@@ -283,7 +284,7 @@ impl Executor {
     ) -> Result<Streams, (u32, Located)> {
         let together = kernel.together() as usize;
         if kernel.cooperative {
-            let (start, bytes) = MEETING;
+            let (start, bytes) = COOPERATIVE_COUNTER;
             if memory.allocate_at("the counter of a cooperative launch", start, vec![0; bytes], true).is_none() {
                 let _ = memory.fill(start, &vec![0; bytes]);
             }
@@ -306,7 +307,7 @@ impl Executor {
             copies: Copies::default(),
             heap: std::mem::take(&mut self.heap),
             printed: std::mem::take(&mut self.printed),
-            // Accesses of CTAs that wait for each other are not checked.
+            // Accesses are not checked if CTAs may wait for each other.
             shadow: self.shadow.take_if(|_| together == 1),
         };
         let ctas = &mut self.ctas[..together];
@@ -328,7 +329,7 @@ impl Executor {
 }
 
 impl Cta {
-    /// Makes all as new for CTA `index` of those from `first` on.
+    /// Resets the state for CTA `index`; `first` is the first of the CTAs that execute together.
     fn begin(&mut self, kernel: &Kernel, first: u32, index: u32) {
         let threads = kernel.block.count() as usize;
         let count = threads.div_ceil(32);
@@ -355,8 +356,8 @@ impl Cta {
         self.warps.iter().all(|warp| warp.paths.is_empty())
     }
 
-    /// Puts what is its own where its instructions find it, or takes it back.
-    fn exchange(&mut self, place: usize, memories: &mut Memories<'_>, context: &mut Context<'_>) {
+    /// Swaps the CTA's private state into `memories` and `context` before its turn, or back after it.
+    fn swap_state(&mut self, place: usize, memories: &mut Memories<'_>, context: &mut Context<'_>) {
         std::mem::swap(&mut memories.shared, &mut memories.others[place]);
         std::mem::swap(&mut memories.local, &mut self.local);
         std::mem::swap(&mut memories.copies, &mut self.copies);
@@ -366,7 +367,7 @@ impl Cta {
     }
 }
 
-/// Lets the CTAs, and the warps of each, take turns until all have exited.
+/// Executes the CTAs and their warps in turns until all have exited.
 fn run(ctas: &mut [Cta], memories: &mut Memories<'_>, context: &mut Context<'_>) -> Result<(), (u32, Located)> {
     let several = ctas.len() > 1;
     loop {
@@ -377,8 +378,8 @@ fn run(ctas: &mut [Cta], memories: &mut Memories<'_>, context: &mut Context<'_>)
                 continue;
             }
             ended = false;
-            cta.exchange(place, memories, context);
-            // One that is alone goes on to its end.
+            cta.swap_state(place, memories, context);
+            // A single CTA executes to its end.
             let done = loop {
                 match round(&mut cta.warps, memories, context) {
                     Ok(true) => advanced = true,
@@ -388,29 +389,29 @@ fn run(ctas: &mut [Cta], memories: &mut Memories<'_>, context: &mut Context<'_>)
                     break Ok(true);
                 }
             };
-            cta.exchange(place, memories, context);
-            done.map_err(|trouble| (cta.index, trouble))?;
+            cta.swap_state(place, memories, context);
+            done.map_err(|fault| (cta.index, fault))?;
         }
         if ended {
             return Ok(());
         }
         advanced |= release_clusters(ctas);
         if !advanced {
-            return Err(stuck(ctas, memories));
+            return Err(deadlock(ctas, memories));
         }
     }
 }
 
-/// Each warp of a CTA has a turn; whether anything went on.
+/// Gives each warp of a CTA a turn; returns true if any warp has advanced.
 fn round(warps: &mut [Warp], memories: &mut Memories<'_>, context: &mut Context<'_>) -> Result<bool, Located> {
     let mut advanced = false;
     for (number, warp) in warps.iter_mut().enumerate() {
-        advanced |= mbarrier::release(warp, number, context, memories).map_err(|(place, trouble)| (number, place, 0, trouble))?;
+        advanced |= mbarrier::release(warp, number, context, memories).map_err(|(place, fault)| (number, place, 0, fault))?;
         let end = warp.executed + context.kernel.turn();
         while let Some(path) = warp.next_path() {
             advanced = true;
             wide(Turn { warp, number, path, memories, context })?;
-            if warp.executed >= end || std::mem::take(&mut warp.rests) {
+            if warp.executed >= end || std::mem::take(&mut warp.polling) {
                 break;
             }
         }
@@ -419,7 +420,7 @@ fn round(warps: &mut [Warp], memories: &mut Memories<'_>, context: &mut Context<
     Ok(control::release_barriers(warps, context, memories) || advanced)
 }
 
-/// Lets the warps of a group go on that wait for each other's products; whether any did.
+/// Releases warps that wait for the matrix products of their warp group; returns true if any warp was released.
 fn release_products(warps: &mut [Warp]) -> bool {
     let mut any = false;
     for group in warps.chunks_mut(4) {
@@ -433,7 +434,7 @@ fn release_products(warps: &mut [Warp]) -> bool {
     any
 }
 
-/// Lets the warps of a cluster go on whose CTAs have all arrived at its barrier; whether any did.
+/// Releases warps that wait at a cluster barrier at which all CTAs have arrived; returns true if any warp was released.
 fn release_clusters(ctas: &mut [Cta]) -> bool {
     let mut any = false;
     for place in 0..ctas.len() {
@@ -451,8 +452,8 @@ fn release_clusters(ctas: &mut [Cta]) -> bool {
     any
 }
 
-/// The paths that wait for what never comes.
-fn stuck(ctas: &mut [Cta], memories: &mut Memories<'_>) -> (u32, Located) {
+/// Returns the deadlock fault with all waiting paths.
+fn deadlock(ctas: &mut [Cta], memories: &mut Memories<'_>) -> (u32, Located) {
     let several = ctas.len() > 1;
     let mut waiting = Vec::new();
     let mut first = None;
@@ -488,5 +489,5 @@ fn stuck(ctas: &mut [Cta], memories: &mut Memories<'_>) -> (u32, Located) {
         }
     }
     let (cta, warp, place, mask) = first.unwrap_or((0, 0, 0, 1));
-    (cta, (warp, place, mask.trailing_zeros() as usize, Trouble::Stuck(waiting)))
+    (cta, (warp, place, mask.trailing_zeros() as usize, ExecFault::Deadlock(waiting)))
 }

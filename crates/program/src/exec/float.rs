@@ -1,17 +1,17 @@
-//! Arithmetic of single, double and half precision.
+//! Floating-point arithmetic in single, double and half precision.
 //!
-//! Results are those of IEEE 754 with the rounding that the instruction names. A result of single precision that is not a number is
-//! 0x7fffffff, as the hardware's is.
+//! Results follow IEEE 754 with the rounding mode of the instruction. A single-precision NaN result is 0x7fffffff, as on the hardware.
 
 use super::super::isa::{Compare, Float, Halves, Inst, Logic, Op, Round};
 use super::half;
 use super::lanes::{Lanes, Row};
 use super::mufu::{mufu, mufu_half};
 
-/// What single precision has where there is no number.
+/// Bit pattern of a NaN result in single precision.
 pub(super) const NOT_A_NUMBER: u32 = 0x7fff_ffff;
 
-/// Executes an operation in floating point in the lanes of `mask`; false when `inst` is none. Sources with modifiers are kept in `buffers`.
+/// Executes a floating-point operation in the lanes of `mask`; returns false if `inst` is not one. Sources with modifiers are stored in
+/// `buffers`.
 #[inline(always)]
 pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, buffers: &mut [Row; 3]) -> bool {
     let [ba, bb, bc] = buffers;
@@ -210,7 +210,7 @@ fn clean(value: u32) -> u32 {
     if value & 0x7fff_ffff > 0x7f80_0000 { NOT_A_NUMBER } else { value }
 }
 
-/// A denormal as zero of its sign, if asked.
+/// Returns the value, with denormals flushed to zero of the same sign if `flush`.
 #[inline(always)]
 fn flushed(value: u32, flush: bool) -> u32 {
     if flush && value & 0x7f80_0000 == 0 { value & 0x8000_0000 } else { value }
@@ -220,7 +220,7 @@ pub(super) fn number(value: u32, flush: bool) -> f64 {
     f64::from(f32::from_bits(flushed(value, flush)))
 }
 
-/// Arithmetic of single precision that rounds in a direction.
+/// Executes single-precision arithmetic with a directed rounding mode.
 fn directed(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Float) {
     let mut buffers = [[0; 32]; 3];
     let [ba, bb, bc] = &mut buffers;
@@ -238,7 +238,7 @@ fn directed(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Float
             _ => half::add_odd(a * b, c),
         };
         let mut value = half::single(exact, mode.round);
-        // A sum of nothing has the sign that the direction of rounding gives it.
+        // The rounding direction determines the sign of an exact zero sum.
         if value == 0.0 && exact == 0.0 && mode.round == Round::Down && !matches!(inst.op, Op::FMul(_) | Op::FMulScaled(..)) {
             let parts = if matches!(inst.op, Op::FAdd(_)) { (a, b) } else { (a * b, c) };
             if parts.0 == -parts.1 && (parts.0 != 0.0 || parts.0.is_sign_negative() != parts.1.is_sign_negative()) {
@@ -253,7 +253,7 @@ fn directed(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Float
     lanes.set(inst.dst, mask, &out);
 }
 
-/// The smaller or larger of two numbers; where one is not a number the other one if `number`.
+/// Returns the smaller or larger of two numbers. If one is NaN, returns the other one if `number`.
 #[inline(always)]
 fn min_max(a: u32, b: u32, low: bool, number: bool) -> u32 {
     let (x, y) = (f32::from_bits(a), f32::from_bits(b));
@@ -269,7 +269,7 @@ fn min_max(a: u32, b: u32, low: bool, number: bool) -> u32 {
     }
 }
 
-/// Whether a division needs the slow path: operands or intermediate results are beyond the range in which the fast one is exact.
+/// Returns true if a division needs the slow path because operands or intermediate results exceed the range of the fast path.
 fn needs_slow_division(a: u32, b: u32) -> bool {
     let (ea, eb) = ((a >> 23 & 0xff) as i32, (b >> 23 & 0xff) as i32);
     let odd = |exponent: i32| exponent == 0 || exponent == 255;
@@ -324,7 +324,7 @@ fn double(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) {
     lanes.set_pair(inst.dst, mask, &out);
 }
 
-/// What rounding to the nearest left out of a result; exact in sign.
+/// Returns the error of rounding to nearest; its sign is exact.
 fn left_out(op: Op, a: f64, b: f64, c: f64, near: f64) -> f64 {
     let sum_error = |a: f64, b: f64, sum: f64| {
         let part = sum - a;
@@ -346,7 +346,7 @@ fn left_out(op: Op, a: f64, b: f64, c: f64, near: f64) -> f64 {
     }
 }
 
-/// Arithmetic on two numbers of 16 bits each; `f` gives a result that is exact, or odd in its last bit.
+/// Executes arithmetic on pairs of 16-bit numbers; the result of `f` is exact or rounded to odd.
 #[inline(always)]
 fn halves(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Halves, f: impl Fn(f64, f64, f64) -> f64) {
     let mut out = [0; 32];
@@ -367,7 +367,7 @@ fn halves(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, mode: Halves,
     lanes.set(inst.dst, mask, &out);
 }
 
-/// In which lanes a comparison holds for the low and the high halves.
+/// Returns the lanes in which a comparison is true, for the low and the high halves.
 fn compare_halves(inst: &Inst, lanes: &Lanes, pool: &[Row], compare: Compare, bfloat: bool) -> [u32; 2] {
     [0, 1].map(|i| {
         let value = |source: usize, lane: usize| lanes.halves(pool, &inst.src[source], lane, bfloat)[i];

@@ -1,4 +1,4 @@
-//! What a bulk copy moves, in the form in which the timing model reads it from a stream.
+//! Memory footprints of bulk copies, in the form in which the timing model reads them from a stream.
 
 use warpshard_workload::{BulkCopy, BulkKind, Pieces};
 
@@ -6,17 +6,17 @@ use super::super::isa::{Banks, Bulk, Inst};
 use super::super::tensor_map::{RANKS, TensorMap};
 use super::access::Memories;
 use super::bulk::{UNIT, tensor};
-use super::cta::Trouble;
+use super::cta::ExecFault;
 use super::lanes::{Lanes, Row};
 
-/// The footprint of a copy that a warp executes. Prefetches have none.
+/// Returns the encoded footprint of a bulk copy; prefetches have an empty one.
 pub(super) fn of(
     inst: &Inst,
     op: Bulk,
     lanes: &Lanes,
     pool: &[Row],
     (memories, banks): (&mut Memories<'_>, &Banks),
-) -> Result<BulkCopy, Trouble> {
+) -> Result<BulkCopy, ExecFault> {
     let word = |source: usize, offset: u16| lanes.row(pool, inst.src[source].row + offset)[0];
     let wide = |source: usize| u64::from(word(source, 0)) | u64::from(word(source, 1)) << 32;
     let size = || UNIT as u32 * (word(2, 0) & 0xffff);
@@ -43,15 +43,15 @@ pub(super) fn of(
     })
 }
 
-/// Bytes of a box.
+/// Returns the number of bytes of a box.
 fn bytes(map: &TensorMap) -> u32 {
     (map.counts().iter().product::<u64>() * map.size()) as u32
 }
 
-/// The device memory of a box: its rows, as far as they lie in the tensor, those at equal distances together.
+/// Returns the device memory of a box: the parts of its rows inside the tensor, with equally spaced rows combined.
 fn pieces(map: &TensorMap, corner: impl Fn(usize) -> i32) -> Vec<Pieces> {
     let (counts, size) = (map.counts(), map.size());
-    // Elements of a row that lie in the tensor; where not each is taken, the row has them all.
+    // Elements of a row inside the tensor; with a step above 1 the range also contains the skipped elements.
     let step = i64::from(map.steps[0]);
     let begin = i64::from(corner(0)).max(0);
     let end = (i64::from(corner(0)) + (counts[0] as i64 - 1) * step + 1).min(map.sizes[0] as i64);
@@ -82,13 +82,13 @@ fn pieces(map: &TensorMap, corner: impl Fn(usize) -> i32) -> Vec<Pieces> {
     all
 }
 
-/// Adds a row to those before.
+/// Adds a row and combines it with the previous rows if possible.
 fn add(all: &mut Vec<Pieces>, address: u64, row: u32) {
     let single = Pieces { address, bytes: row, count: 1, stride: 0 };
     let Some(last) = all.last_mut() else { return all.push(single) };
     let next = last.address.wrapping_add(last.stride.wrapping_mul(u64::from(last.count)));
     match last.count {
-        // It follows what is one piece so far.
+        // The row directly follows the previous piece.
         1 if last.address + u64::from(last.bytes) == address => last.bytes += row,
         1 if last.bytes == row && address > last.address => (last.count, last.stride) = (2, address - last.address),
         2.. if last.bytes == row && next == address => last.count += 1,

@@ -1,30 +1,30 @@
-//! Half precision, and rounding in directions that the host's arithmetic does not offer.
+//! Half-precision conversions, and rounding modes that the host's arithmetic does not offer.
 
 use super::super::isa::Round;
 
-/// The value of a number of half precision.
+/// Converts a half-precision number.
 #[inline(always)]
 pub(super) fn to_f32(bits: u16) -> f32 {
     let magnitude = u32::from(bits & 0x7fff) << 13;
-    // Exponents of the two formats differ by 112; the product is exact for denormals, too.
+    // The exponents of the two formats differ by 112; the product is also exact for denormals.
     let value = f32::from_bits(magnitude) * f32::from_bits((127 + 112) << 23);
     let special = if magnitude >= 31 << 23 { 0x7f80_0000 } else { 0 };
     f32::from_bits(value.to_bits() | special | u32::from(bits & 0x8000) << 16)
 }
 
-/// The value of a number of half precision.
+/// Converts a half-precision number.
 #[inline(always)]
 pub(in super::super) fn to_f64(bits: u16) -> f64 {
     f64::from(to_f32(bits))
 }
 
-/// A power of two in the range of normal numbers.
+/// Returns 2^`exponent`, which must be a normal number.
 #[inline(always)]
 pub(super) fn power(exponent: i32) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
 }
 
-/// A number rounded to half precision; not a number becomes 0x7fff.
+/// Rounds a number to half precision; NaN becomes 0x7fff.
 pub(in super::super) fn from_f64(value: f64, round: Round) -> u16 {
     if value.is_nan() {
         return 0x7fff;
@@ -39,7 +39,7 @@ pub(in super::super) fn from_f64(value: f64, round: Round) -> u16 {
     if magnitude == f64::INFINITY {
         return sign | 0x7c00;
     }
-    // The distance between two neighbours, which is a power of two, so that the division is exact.
+    // The distance between neighbouring numbers is a power of two, so the division is exact.
     let exponent = (magnitude.to_bits() >> 52) as i32 - 1023;
     let step = power(exponent.max(-14) - 10);
     let steps = magnitude / step;
@@ -62,12 +62,12 @@ pub(in super::super) fn from_f64(value: f64, round: Round) -> u16 {
     sign | bits
 }
 
-/// A number rounded to the 16-bit format with 8 bits of exponent; not a number becomes 0x7fff.
+/// Rounds a number to the 16-bit format with 8 exponent bits (bfloat); NaN becomes 0x7fff.
 pub(in super::super) fn bfloat(value: f64, round: Round) -> u16 {
     if value.is_nan() {
         return 0x7fff;
     }
-    // Towards zero, with a last bit that says whether anything was left out: rounding once more is then exact.
+    // Rounds towards zero with a sticky last bit, so that the second rounding is exact.
     let cut = single(value, Round::Zero);
     let bits = cut.to_bits() | u32::from(f64::from(cut) != value);
     let (rest, kept) = (bits & 0xffff, (bits >> 16) as u16);
@@ -80,13 +80,13 @@ pub(in super::super) fn bfloat(value: f64, round: Round) -> u16 {
     kept + u16::from(up && cut.is_finite())
 }
 
-/// A number rounded to one of the formats of 16 bits.
+/// Rounds a number to one of the 16-bit formats.
 pub(super) fn pack(value: f64, is_bfloat: bool, round: Round) -> u32 {
     u32::from(if is_bfloat { bfloat(value, round) } else { from_f64(value, round) })
 }
 
-/// The sum of two numbers, rounded so that its last bit is odd where it is not exact: rounding it once more to a format with at least two
-/// bits less gives what one rounding would have given.
+/// Returns the sum of two numbers, rounded to odd: its last bit is 1 if it is not exact. Rounding it again to a format with at least two
+/// bits less gives the same result as a single rounding.
 pub(super) fn add_odd(a: f64, b: f64) -> f64 {
     let sum = a + b;
     if !sum.is_finite() {
@@ -100,7 +100,7 @@ pub(super) fn add_odd(a: f64, b: f64) -> f64 {
     if (error > 0.0) == (sum > 0.0) { f64::from_bits(sum.to_bits() + 1) } else { f64::from_bits(sum.to_bits() - 1) }
 }
 
-/// A number rounded to single precision.
+/// Rounds a number to single precision.
 pub(super) fn single(value: f64, round: Round) -> f32 {
     let near = value as f32;
     let (below, above) = (f64::from(near) < value, f64::from(near) > value);
@@ -113,7 +113,7 @@ pub(super) fn single(value: f64, round: Round) -> f32 {
     }
 }
 
-/// `near`, a result rounded to the nearest, rounded as asked, given the sign of what rounding left out.
+/// Corrects `near`, a result rounded to nearest, to another rounding mode, given the sign of its rounding error.
 pub(super) fn directed(near: f64, error: f64, round: Round) -> f64 {
     match round {
         Round::Up if error > 0.0 => near.next_up(),
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_half_survives_the_way_there_and_back() {
+    fn every_half_round_trips() {
         for bits in 0..=u16::MAX {
             let value = to_f64(bits);
             if value.is_nan() {

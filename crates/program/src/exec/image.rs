@@ -1,20 +1,20 @@
-//! Texture and surface instructions, lane by lane.
+//! Execution of texture and surface instructions, lane by lane.
 
 use super::super::isa::{Beyond, Image, ImageAccess, Inst, Space};
-use super::access::{LaneTrouble, Memories};
-use super::cta::Trouble;
+use super::access::{LaneFault, Memories};
+use super::cta::ExecFault;
 use super::lanes::{Lanes, Row};
-use super::texture::{Beside, Texture, extended};
+use super::texture::{TexelPair, Texture, extended};
 
-/// What a lane executes with: its number, its thread in the CTA, and the image that its object names.
+/// The operands of one lane: its number, its thread in the CTA, and the image of its object.
 struct Lane<'a> {
     number: usize,
     thread: usize,
     texture: &'a Texture,
 }
 
-/// Executes a texture or surface instruction in the lanes of `mask`, whose first is thread `thread` of the CTA; returns the address that
-/// each lane's access counts with.
+/// Executes a texture or surface instruction in the lanes of `mask`; lane 0 is thread `thread` of the CTA. Returns the address of each
+/// lane's access for the timing model.
 pub(super) fn execute(
     inst: &Inst,
     image: Image,
@@ -23,29 +23,29 @@ pub(super) fn execute(
     mask: u32,
     (memories, textures): (&mut Memories<'_>, &[Texture]),
     thread: usize,
-) -> Result<[u64; 32], LaneTrouble> {
+) -> Result<[u64; 32], LaneFault> {
     let mut places = [0; 32];
     for number in (0..32).filter(|number| mask >> number & 1 != 0) {
         let handle = lanes.row(pool, inst.address.uniform)[number];
         let place = (handle as usize).wrapping_sub(1);
-        let texture = textures.get(place).ok_or((number, Trouble::Object(handle, textures.len())))?;
+        let texture = textures.get(place).ok_or((number, ExecFault::Object(handle, textures.len())))?;
         let lane = Lane { number, thread: thread + number, texture };
         let done = match image.access {
             ImageAccess::Load { .. } | ImageAccess::Store { .. } => surface(inst, image, lanes, pool, &lane, memories),
             ImageAccess::Query => {
                 let [width, height, depth] = texture.size;
-                // The last number counts levels of detail.
+                // The last value is the number of mipmap levels.
                 put(inst, image, lanes, number, [width, height, depth, 1]);
                 Ok(0)
             }
             _ => sample(inst, image, lanes, pool, &lane, memories),
         };
-        places[number] = done.map_err(|trouble| (number, trouble))?;
+        places[number] = done.map_err(|fault| (number, fault))?;
     }
     Ok(places)
 }
 
-/// Writes the numbers that are wanted side by side, two in each destination.
+/// Writes the requested components side by side, two in each destination.
 fn put(inst: &Inst, image: Image, lanes: &mut Lanes, lane: usize, values: [u32; 4]) {
     let wanted = (0..4).filter(|channel| image.mask >> channel & 1 != 0);
     for (number, channel) in wanted.enumerate() {
@@ -54,7 +54,7 @@ fn put(inst: &Inst, image: Image, lanes: &mut Lanes, lane: usize, values: [u32; 
     }
 }
 
-/// Reads an image at the coordinates in registers; returns the address that the access counts with.
+/// Samples an image at the coordinates in registers; returns the address of the access for the timing model.
 fn sample(
     inst: &Inst,
     image: Image,
@@ -62,34 +62,34 @@ fn sample(
     pool: &[Row],
     &Lane { number, thread, texture }: &Lane<'_>,
     memories: &mut Memories<'_>,
-) -> Result<u64, Trouble> {
+) -> Result<u64, ExecFault> {
     let coordinate = |place: u8| {
         let row = if place < image.first { inst.src[0].row + u16::from(place) } else { inst.src[1].row + u16::from(place - image.first) };
         lanes.row(pool, row)[number]
     };
     let from = u8::from(image.layered);
-    let mut around = [Beside::default(); 3];
+    let mut around = [TexelPair::default(); 3];
     if image.layered {
-        around[2] = Beside::texel(coordinate(0).min(texture.size[2] - 1));
+        around[2] = TexelPair::texel(coordinate(0).min(texture.size[2] - 1));
     }
     for dimension in 0..image.dimensions {
         let (place, dimension) = (coordinate(from + dimension), usize::from(dimension));
         around[dimension] = match image.access {
-            ImageAccess::Fetch => Beside::texel(place),
-            ImageAccess::Gather(_) => Beside { share: 0.0, ..texture.between(f32::from_bits(place), dimension) },
+            ImageAccess::Fetch => TexelPair::texel(place),
+            ImageAccess::Gather(_) => TexelPair { share: 0.0, ..texture.between(f32::from_bits(place), dimension) },
             _ => texture.beside(f32::from_bits(place), dimension),
         };
     }
     let values = match image.access {
         ImageAccess::Gather(channel) => {
-            // Counter-clockwise, from the lower left.
+            // The texels are ordered counter-clockwise from the lower left.
             let mut values = [0; 4];
             for (value, corner) in values.iter_mut().zip([0b10, 0b11, 0b01, 0b00]) {
                 *value = texture.read(texture.corner(&around, corner), memories, thread)?[usize::from(channel)];
             }
             values
         }
-        // Integer coordinates are those of a texel, or of none.
+        // Integer coordinates select one texel, or none outside of the image.
         ImageAccess::Fetch => texture.read(texture.exactly(&around), memories, thread)?,
         _ => texture.filtered(&around, memories, thread)?,
     };
@@ -97,7 +97,8 @@ fn sample(
     Ok(texture.address_of(&around))
 }
 
-/// Reads or writes bytes of a surface; returns the address, that of the nearest bytes inside where it leads outside.
+/// Reads or writes bytes of a surface; returns the address, or the address of the nearest bytes inside for an access outside of the
+/// surface.
 fn surface(
     inst: &Inst,
     image: Image,
@@ -105,7 +106,7 @@ fn surface(
     pool: &[Row],
     &Lane { number, thread, texture }: &Lane<'_>,
     memories: &mut Memories<'_>,
-) -> Result<u64, Trouble> {
+) -> Result<u64, ExecFault> {
     let (bytes, beyond, store) = match image.access {
         ImageAccess::Store { bytes, beyond } => (bytes, beyond, true),
         ImageAccess::Load { bytes, beyond, .. } => (bytes, beyond, false),
@@ -124,7 +125,7 @@ fn surface(
     for (place, limit) in inside.iter_mut().zip(limits) {
         if *place < 0 || *place > limit {
             match beyond {
-                Beyond::Trap => return Err(Trouble::BeyondSurface(places)),
+                Beyond::Trap => return Err(ExecFault::BeyondSurface(places)),
                 Beyond::Zero => skip = true,
                 Beyond::Clamp => {}
             }
@@ -134,7 +135,7 @@ fn surface(
     let row = (inside[2] as u64 * u64::from(texture.size[1]) + inside[1] as u64) * u64::from(texture.size[0]) * texture.texel();
     let address = texture.start.wrapping_add(row).wrapping_add(inside[0] as u64);
     if !skip && !address.is_multiple_of(u64::from(bytes)) {
-        return Err(Trouble::Misaligned { address, bytes: usize::from(bytes) });
+        return Err(ExecFault::Misaligned { address, bytes: usize::from(bytes) });
     }
     let size = usize::from(bytes.min(4));
     for word in 0..u16::from(bytes.div_ceil(4)) {

@@ -1,9 +1,10 @@
-//! Integers, bits, selections and the predicates that come of them.
+//! Integer and bit operations, selections, and integer comparisons.
 
 use super::super::isa::{Inst, Number, Op, Pick, Picked};
 use super::lanes::{Lanes, Pair, Row};
 
-/// Executes an integer operation in the lanes of `mask`; false when `inst` is none. Sources with modifiers are kept in `buffers`.
+/// Executes an integer operation in the lanes of `mask`; returns false if `inst` is not one. Sources with modifiers are stored in
+/// `buffers`.
 #[inline(always)]
 pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, buffers: &mut [Row; 3]) -> bool {
     let [ba, bb, bc] = buffers;
@@ -85,7 +86,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
         }
         Op::CompareInt { compare, signed, logic, extended } => {
             let (a, b) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb));
-            // With the sign bits flipped, signed comparisons order unsigned numbers.
+            // With flipped sign bits a signed comparison orders unsigned numbers.
             let flip = if signed { 0 } else { 0x8000_0000 };
             let (mut less, mut equal) = (0_u32, 0_u32);
             for lane in 0..32 {
@@ -94,7 +95,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, b
             }
             let mut holds = compare.holds(less, equal, !less & !equal);
             if extended {
-                // The low words decide where the high ones are equal.
+                // The low words decide if the high words are equal.
                 holds = holds & !equal | lanes.predicate(inst.conditions[1]) & equal;
             }
             let other = lanes.predicate(inst.conditions[0]);
@@ -217,7 +218,7 @@ fn add3(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, extended: bool)
     let carry = inst.conditions.map(|condition| if extended { lanes.predicate(condition) } else { 0 });
     let (mut out, mut first, mut second) = ([0; 32], 0, 0);
     for lane in 0..32 {
-        // A negated operand is its complement plus one, so that the carry says that nothing had to be borrowed.
+        // A negated operand is its complement plus one, so the carry is 1 if no borrow occurs.
         let value = |i: usize| {
             let (source, word) = (&inst.src[i], rows[i][lane]);
             if source.negate {
@@ -239,7 +240,7 @@ fn add3(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, extended: bool)
     lanes.set(inst.dst, mask, &out);
 }
 
-/// `a * b + c` in 64 bits.
+/// Returns `a * b + c` in 64 bits.
 #[inline(always)]
 fn product(inst: &Inst, lanes: &Lanes, pool: &[Row], signed: bool) -> Pair {
     let (mut ba, mut bb) = ([0; 32], [0; 32]);
@@ -254,7 +255,7 @@ fn product(inst: &Inst, lanes: &Lanes, pool: &[Row], signed: bool) -> Pair {
     out
 }
 
-/// `a * b + c` and a carry in 64 bits; sets the predicate of the carry that leaves them.
+/// Returns `a * b + c` plus a carry in 64 bits; sets the predicate of the carry-out.
 fn wide_with_carry(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, signed: bool, extended: bool) -> Pair {
     let (mut ba, mut bb) = ([0; 32], [0; 32]);
     let (a, b) = (lanes.int(pool, &inst.src[0], &mut ba), lanes.int(pool, &inst.src[1], &mut bb));
@@ -303,7 +304,7 @@ fn logic3(table: u8, a: &Row, b: &Row, c: &Row) -> Row {
     out
 }
 
-/// A function of three bits, for each bit of a word: bit `4a + 2b + c` of `table`.
+/// Applies a function of three bits to each bit of a word; its result is bit `4a + 2b + c` of `table`.
 #[inline(always)]
 fn truth(table: u8, a: u32, b: u32, c: u32) -> u32 {
     let mut out = 0;
@@ -316,7 +317,7 @@ fn truth(table: u8, a: u32, b: u32, c: u32) -> u32 {
     out
 }
 
-/// A shift of the pair `high:low` by `amount`; the low or the high word of the result.
+/// Shifts the pair `high:low` by `amount` and returns the low or the high word of the result.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "the modifiers of one opcode")]
 fn shift(low: u32, amount: u32, high: u32, left: bool, upper: bool, wrap: bool, wide: bool, signed: bool) -> u32 {
@@ -362,8 +363,8 @@ fn min_max(a: u32, b: u32, low: bool, signed: bool) -> u32 {
     if first == low { a } else { b }
 }
 
-/// Minima and maxima of sums, of three numbers, and of halves. The predicates say for the low and the high half whether the first number is
-/// the result.
+/// Executes minima and maxima of sums, of three numbers, or of halves. The predicates are true if the first number is the result, for the
+/// low and the high half.
 fn picked(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, pick: Pick) {
     let mut buffers = [[0; 32]; 3];
     let [ba, bb, bc] = &mut buffers;
@@ -371,7 +372,7 @@ fn picked(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, pick: Pick) {
     let [sa, sb, sc] = &inst.src;
     let (a, b, c) = (lanes.int(pool, sa, ba), lanes.int(pool, sb, bb), lanes.int(pool, sc, bc));
     let (mut out, mut first) = ([0; 32], [0; 2]);
-    // A half is computed in the upper half of a word.
+    // A half is processed in the upper half of a word.
     let kept = if pick.halves { 0xffff_0000 } else { u32::MAX };
     for lane in 0..32 {
         let low = low >> lane & 1 != 0;
@@ -442,7 +443,7 @@ fn dot_bytes(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool) -> u32 {
     (0..4).fold(c, |sum, i| sum.wrapping_add((part(a, i, a_signed) * part(b, i, b_signed)) as u32))
 }
 
-/// Two products of 16 bits of `a` and 8 of `b`, added to `c`.
+/// Returns `c` plus two products of 16-bit parts of `a` and 8-bit parts of `b`.
 fn dot_halves(a: u32, b: u32, c: u32, a_signed: bool, b_signed: bool) -> u32 {
     (0..2).fold(c, |sum, i| {
         let (wide, byte) = ((a >> (16 * i)) as u16, (b >> (8 * i)) as u8);
@@ -460,7 +461,7 @@ fn abs_difference_bytes(a: u32, b: u32, c: u32, signed: bool, sum: bool) -> u32 
     if sum { (0..4).fold(c, |sum, i| sum.wrapping_add(part(i))) } else { (0..4).fold(c, |word, i| word.wrapping_add(part(i) << (8 * i))) }
 }
 
-/// An integer with a sign limited to the range of one of so many bytes, at most 2 of them.
+/// Saturates a signed integer to the range of an integer of `bytes` bytes, at most 2.
 fn limited(value: u32, bytes: u8, signed: bool) -> u32 {
     let bits = 8 * u32::from(bytes);
     let (least, most) = if signed { (-1 << (bits - 1), (1 << (bits - 1)) - 1) } else { (0, (1_i64 << bits) - 1) };

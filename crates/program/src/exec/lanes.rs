@@ -1,15 +1,15 @@
-//! The registers and predicates of a warp, a row per register with the values of all 32 lanes.
+//! Registers and predicates of a warp: each register is a row with the values of all 32 lanes.
 
 use super::super::isa::{Inst, PredicateSource, Rows, Source};
 use super::super::operand::Half;
 use super::half;
 
-/// One register of all lanes.
+/// The values of a register in all lanes.
 pub(super) type Row = [u32; 32];
-/// A pair of registers of all lanes.
+/// The values of a register pair in all lanes.
 pub(super) type Pair = [u64; 32];
 
-/// Rows from here on are constants.
+/// First row number of constants.
 const POOL: u16 = 0x8000;
 
 /// The registers and predicates of a warp.
@@ -17,7 +17,7 @@ const POOL: u16 = 0x8000;
 pub(super) struct Lanes {
     rows: Vec<Row>,
     layout: Rows,
-    /// P0 to PT, UP0 to UPT and a place for what nobody wants; a bit per lane.
+    /// P0 to PT, UP0 to UPT and a sink for discarded results; one bit per lane.
     predicates: [u32; 17],
 }
 
@@ -28,25 +28,25 @@ impl Lanes {
         Self { rows: vec![[0; 32]; layout.count()], layout, predicates }
     }
 
-    /// Whether the registers are laid out as `layout` says.
+    /// Returns true if the register file has the layout `layout`.
     pub(super) fn fits(&self, layout: Rows) -> bool {
         self.layout == layout
     }
 
-    /// Makes all registers zero and all predicates false.
+    /// Clears all registers and predicates.
     pub(super) fn reset(&mut self) {
         self.rows.fill([0; 32]);
         self.predicates = [0; 17];
         (self.predicates[7], self.predicates[15]) = (u32::MAX, u32::MAX);
     }
 
-    /// A row as it is.
+    /// Returns a row without modifiers.
     #[inline(always)]
     pub(super) fn row<'a>(&'a self, pool: &'a [Row], row: u16) -> &'a Row {
         if row < POOL { &self.rows[usize::from(row)] } else { &pool[usize::from(row - POOL)] }
     }
 
-    /// A source as an integer.
+    /// Returns a source as an integer, with its modifiers applied.
     #[inline(always)]
     pub(super) fn int<'a>(&'a self, pool: &'a [Row], source: &Source, buffer: &'a mut Row) -> &'a Row {
         let row = self.row(pool, source.row);
@@ -66,7 +66,7 @@ impl Lanes {
         buffer
     }
 
-    /// A source as a number of single precision.
+    /// Returns a source as a single-precision number, with its modifiers applied.
     #[inline(always)]
     pub(super) fn float<'a>(&'a self, pool: &'a [Row], source: &Source, buffer: &'a mut Row) -> &'a Row {
         let row = self.row(pool, source.row);
@@ -80,7 +80,7 @@ impl Lanes {
         buffer
     }
 
-    /// A pair of rows as integers.
+    /// Returns a pair of rows as 64-bit integers.
     #[inline(always)]
     pub(super) fn int_pair(&self, pool: &[Row], source: &Source) -> Pair {
         let (low, high) = (self.row(pool, source.row), self.row(pool, source.row + 1));
@@ -97,7 +97,7 @@ impl Lanes {
         out
     }
 
-    /// A pair of rows as numbers of double precision.
+    /// Returns a pair of rows as double-precision numbers.
     #[inline(always)]
     pub(super) fn double(&self, pool: &[Row], source: &Source) -> Pair {
         let (low, high) = (self.row(pool, source.row), self.row(pool, source.row + 1));
@@ -109,7 +109,7 @@ impl Lanes {
         out
     }
 
-    /// The two halves of a source as numbers, low first.
+    /// Returns the two halves of a source as numbers, the low half first.
     #[inline(always)]
     pub(super) fn halves(&self, pool: &[Row], source: &Source, lane: usize, bfloat: bool) -> [f64; 2] {
         let word = self.row(pool, source.row)[lane];
@@ -130,7 +130,7 @@ impl Lanes {
         })
     }
 
-    /// Whether a row is that of a uniform register.
+    /// Returns true if the row belongs to a uniform register.
     #[inline(always)]
     pub(super) fn is_uniform(&self, row: u16) -> bool {
         row >= self.layout.first_uniform()
@@ -163,7 +163,7 @@ impl Lanes {
         self.rows[usize::from(row)][lane] = value;
     }
 
-    /// A predicate in all lanes.
+    /// Returns a predicate as a mask of lanes.
     #[inline(always)]
     pub(super) fn predicate(&self, source: PredicateSource) -> u32 {
         let value = self.predicates[usize::from(source.index)];
@@ -177,19 +177,19 @@ impl Lanes {
         *place = *place & !mask | value & mask;
     }
 
-    /// P0 to P6, or from 8 on UP0 to UP6, of a lane as a word.
+    /// Returns P0 to P6, or UP0 to UP6 if `first` is 8, of a lane as a word.
     pub(super) fn all_predicates(&self, first: usize, lane: usize) -> u32 {
         (0..7).fold(0, |word, index| word | (self.predicates[first + index] >> lane & 1) << index)
     }
 
-    /// The lanes in which `inst` has an effect, given those that execute it.
+    /// Returns the lanes of `active` in which the guard of `inst` is true.
     #[inline(always)]
     pub(super) fn guarded(&self, inst: &Inst, active: u32) -> u32 {
         active & self.predicate(inst.guard)
     }
 }
 
-/// What to keep and what to flip of a word with a sign bit.
+/// Returns the bits of a word to keep and the bits to flip for the sign modifiers of a source.
 #[inline(always)]
 fn sign(source: &Source, bit: u32) -> (u32, u32) {
     (if source.absolute { !bit } else { u32::MAX }, if source.negate { bit } else { 0 })

@@ -1,31 +1,31 @@
-//! Barriers that are objects in shared memory (mbarrier): arrivals, bytes that are expected, and phases.
+//! Barrier objects in shared memory (mbarrier) with arrivals, expected bytes and phases.
 //!
-//! An object since Hopper is a [`Mbarrier`](State). Before Hopper there are no bytes: the arrivals are in the low word as 2^30 less their number,
-//! those that are missing in bits 0 to 30 of the high one as 2^31 less their number, and the phase in its bit 31. A phase is complete when no
-//! arrival and no byte is missing (PTX ISA, "mbarrier").
+//! Since Hopper an object is a [`Mbarrier`](State). Before Hopper there are no bytes: the low word is 2^30 less the number of arrivals,
+//! bits 0 to 30 of the high word are 2^31 less the number of missing arrivals, and bit 31 of the high word is the phase. A phase is
+//! complete if neither arrivals nor bytes are missing (PTX ISA, "mbarrier").
 
 use warpshard_base::LaneMask;
 use warpshard_workload::{BarrierAccess, BarrierOp, Mbarrier as State};
 
 use super::super::isa::{Amount, Inst, Mbarrier, Op, Space};
-use super::access::{self, LaneTrouble, Memories};
-use super::cta::{Context, Flow, Trouble};
+use super::access::{self, LaneFault, Memories};
+use super::cta::{Context, ExecFault, Flow};
 use super::lanes::Row;
 use super::warp::{Wait, Warp};
 
-/// Bytes have come to the object at an address.
-pub(super) fn complete(memories: &mut Memories<'_>, address: u64, bytes: i64) -> Result<(), Trouble> {
+/// Counts bytes that have arrived for the object at an address.
+pub(super) fn complete(memories: &mut Memories<'_>, address: u64, bytes: i64) -> Result<(), ExecFault> {
     let mut barrier = State::of(memories.read(Space::Shared, address, 8, 0)?);
     barrier.arrive(0, -bytes);
     memories.write(Space::Shared, address, 8, barrier.word(), 0)
 }
 
-/// Whether the phase of a parity is complete.
-fn is_complete(memories: &mut Memories<'_>, address: u64, parity: bool) -> Result<bool, Trouble> {
+/// Returns true if the phase with parity `parity` is complete.
+fn is_complete(memories: &mut Memories<'_>, address: u64, parity: bool) -> Result<bool, ExecFault> {
     Ok(memories.read(Space::Shared, address, 8, 0)? >> 63 != u64::from(parity))
 }
 
-/// Executes an instruction in the lanes of `mask`, which the warp's path is on.
+/// Executes a barrier instruction in the lanes of `mask`, which are on the path `path` of the warp.
 pub(super) fn execute(
     (inst, op): (&Inst, Mbarrier),
     warp: &mut Warp,
@@ -33,7 +33,7 @@ pub(super) fn execute(
     mask: u32,
     pool: &[Row],
     (memories, record): (&mut Memories<'_>, bool),
-) -> Result<Flow, LaneTrouble> {
+) -> Result<Flow, LaneFault> {
     let place = warp.paths[path].place as u32;
     let mut accesses = Accesses { all: Vec::new(), record };
     let flow = apply((inst, op), warp, (number, path), mask, pool, (memories, &mut accesses))?;
@@ -44,7 +44,7 @@ pub(super) fn execute(
     Ok(flow)
 }
 
-/// What an instruction did to barriers, as the timing model reads it; lanes that did the same together.
+/// The effects of an instruction on barriers, in the form that the timing model reads; equal effects of several lanes are combined.
 struct Accesses {
     all: Vec<BarrierAccess>,
     record: bool,
@@ -72,7 +72,7 @@ impl Accesses {
     }
 }
 
-/// Executes it and notes what it did.
+/// Executes a barrier instruction and records its effects.
 fn apply(
     (inst, op): (&Inst, Mbarrier),
     warp: &mut Warp,
@@ -80,7 +80,7 @@ fn apply(
     mask: u32,
     pool: &[Row],
     (memories, accesses): (&mut Memories<'_>, &mut Accesses),
-) -> Result<Flow, LaneTrouble> {
+) -> Result<Flow, LaneFault> {
     let next = warp.paths[path].place + 1;
     let places = access::addresses(&inst.address, &warp.lanes, pool).map(|address| address & 0xffff_ffff);
     let active = || (0..32).filter(|lane| mask >> lane & 1 != 0);
@@ -90,7 +90,7 @@ fn apply(
             let high = *warp.lanes.row(pool, inst.src[0].row + 1);
             if let Some(lane) = active().next() {
                 let word = u64::from(low[lane]) | u64::from(high[lane]) << 32;
-                memories.write(Space::Shared, places[lane], 8, word, 0).map_err(|trouble| (lane, trouble))?;
+                memories.write(Space::Shared, places[lane], 8, word, 0).map_err(|fault| (lane, fault))?;
                 accesses.add(places[lane], BarrierOp::Write(word));
             }
         }
@@ -102,7 +102,7 @@ fn apply(
                 Amount::Register => low[lane],
             };
             for lane in active() {
-                let at = |trouble| (lane, trouble);
+                let at = |fault| (lane, fault);
                 let old = memories.read(Space::Shared, places[lane], 8, 0).map_err(at)?;
                 let mut barrier = State::of(old);
                 let count = u64::from(amount(arrivals, lane));
@@ -123,7 +123,7 @@ fn apply(
             memories.copies.close(32 * number);
             memories.copies.wait(32 * number, 0, &mut memories.shared);
             for lane in active() {
-                let at = |trouble| (lane, trouble);
+                let at = |fault| (lane, fault);
                 let mut barrier = State::of(memories.read(Space::Shared, places[lane], 8, 0).map_err(at)?);
                 let (arrivals, bytes) = if bytes { (0, -1) } else { (1, 0) };
                 barrier.arrive(arrivals, bytes);
@@ -138,13 +138,13 @@ fn apply(
                 memories.copies.wait(32 * number, 0, &mut memories.shared);
             }
             for lane in active() {
-                let at = |trouble| (lane, trouble);
+                let at = |fault| (lane, fault);
                 let old = memories.read(Space::Shared, places[lane], 8, 0).map_err(at)?;
                 let (low, mut high) = (old as u32, (old >> 32) as u32);
                 let phase = high >> 31;
                 high = high.wrapping_add(1);
                 if high >> 31 != phase {
-                    // 2^31 less the arrivals, of which the low word has 2^30 less them.
+                    // Restarts the count at 2^31 less the number of arrivals; the low word holds 2^30 less this number.
                     high = high & 0x8000_0000 | 0x4000_0000_u32.wrapping_add(low) & 0x7fff_ffff;
                 }
                 memories.write(Space::Shared, places[lane], 8, u64::from(low) | u64::from(high) << 32, 0).map_err(at)?;
@@ -160,7 +160,7 @@ fn apply(
             let mut same = true;
             for lane in active() {
                 let parity = low[lane] >> 31 != 0;
-                if is_complete(memories, places[lane], parity).map_err(|trouble| (lane, trouble))? {
+                if is_complete(memories, places[lane], parity).map_err(|fault| (lane, fault))? {
                     holds |= 1 << lane;
                 } else {
                     let wait = Wait::Mbarrier(places[lane] as u32, parity);
@@ -170,7 +170,7 @@ fn apply(
             }
             note(memories, &places, holds, number, false);
             match missing {
-                // All lanes wait for one phase.
+                // All lanes wait for the same phase.
                 Some(wait @ Wait::Mbarrier(address, parity)) if waits && same && holds == 0 && mask == warp.paths[path].mask => {
                     accesses.add(address.into(), BarrierOp::Wait(parity));
                     warp.paths[path].wait = wait;
@@ -180,9 +180,9 @@ fn apply(
                     active().for_each(|lane| accesses.add(places[lane], BarrierOp::Look));
                     warp.lanes.set_predicate(inst.predicates[0], mask, holds);
                     warp.paths[path].place = next;
-                    warp.rests = true;
+                    warp.polling = true;
                     if warp.paths.len() > 1 {
-                        warp.step_back(path);
+                        warp.yield_turn(path);
                     }
                     return Ok(Flow::Changed);
                 }
@@ -196,7 +196,7 @@ fn apply(
     Ok(Flow::Next(next))
 }
 
-/// Tells the checks of shared memory which warp arrives, or learns that a phase is complete.
+/// Notifies the checker of shared memory of a warp's arrival at a barrier, or of a completed phase that the warp observes.
 fn note(memories: &mut Memories<'_>, places: &[u64; 32], mask: u32, warp: usize, arrives: bool) {
     if let Some(shadow) = &mut memories.shadow {
         for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
@@ -205,13 +205,14 @@ fn note(memories: &mut Memories<'_>, places: &[u64; 32], mask: u32, warp: usize,
     }
 }
 
-/// Lets the paths of a warp go on that wait for a phase which is complete; whether any did. `Err` names the path's place and its trouble.
+/// Releases paths of a warp that wait for a completed phase; returns true if any path was released. The error contains the instruction
+/// index of the path and its fault.
 pub(super) fn release(
     warp: &mut Warp,
     number: usize,
     context: &Context<'_>,
     memories: &mut Memories<'_>,
-) -> Result<bool, (usize, Trouble)> {
+) -> Result<bool, (usize, ExecFault)> {
     let mut any = false;
     while let Some((wait, address)) = next_complete(warp, memories)? {
         for path in warp.paths.iter().filter(|path| path.wait == wait) {
@@ -227,11 +228,11 @@ pub(super) fn release(
     Ok(any)
 }
 
-/// The next wait of a warp for a phase that is complete.
-fn next_complete(warp: &Warp, memories: &mut Memories<'_>) -> Result<Option<(Wait, u32)>, (usize, Trouble)> {
+/// Returns the next wait of a warp whose phase is complete.
+fn next_complete(warp: &Warp, memories: &mut Memories<'_>) -> Result<Option<(Wait, u32)>, (usize, ExecFault)> {
     for path in &warp.paths {
         if let Wait::Mbarrier(address, parity) = path.wait
-            && is_complete(memories, u64::from(address), parity).map_err(|trouble| (path.place, trouble))?
+            && is_complete(memories, u64::from(address), parity).map_err(|fault| (path.place, fault))?
         {
             return Ok(Some((path.wait, address)));
         }

@@ -1,10 +1,11 @@
-//! Executes the CTAs of a kernel and writes down what their warps did.
+//! Executor of a kernel's CTAs that records the instructions of their warps.
 //!
-//! Input: a [`Kernel`] (decoded instructions with the constants of a launch), device memory and the index of a CTA. Output: memory as the CTA
-//! left it, one stream of instructions per warp, and a [`Tally`]. A CTA's warps take turns, each up to the next barrier, in ascending order.
+//! Inputs are a [`Kernel`] (decoded instructions with the constants of a launch), device memory and the index of a CTA. Outputs are memory
+//! after the CTA's execution, one instruction stream per warp, and a [`Tally`]. The warps of a CTA take turns in ascending order, each up
+//! to the next barrier.
 
 mod access;
-mod at_once;
+mod block_access;
 mod bulk;
 mod control;
 mod convert;
@@ -22,32 +23,32 @@ mod mbarrier;
 mod mufu;
 mod mufu_log_tables;
 mod mufu_tables;
-mod outside;
+#[cfg(test)]
+mod operand_list_tests;
 mod overwrites;
+#[cfg(test)]
+mod partial_register_tests;
 mod plain;
 mod pool;
 mod products;
 mod races;
 #[cfg(test)]
 mod random_tests;
+mod runtime_calls;
 mod shadow;
 mod tally;
 mod tensor;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_of_parts;
-#[cfg(test)]
-mod tests_of_uses;
 mod texture;
 mod turn;
 mod warp;
 
 pub(super) use cta::{
-    CONSTANT_WINDOW, Executor, Kernel, KernelCode, LOCAL_WINDOW, MEETING, MOST_TOGETHER, SHARED_WINDOW, STACK_TOP, Streams, Trouble,
-    WINDOWS,
+    CONSTANT_WINDOW, COOPERATIVE_COUNTER, ExecFault, Executor, Kernel, KernelCode, LOCAL_WINDOW, MAX_CTAS_TOGETHER, SHARED_WINDOW,
+    STACK_TOP, Streams, WINDOWS,
 };
-pub(super) use outside::{OUTSIDE, OUTSIDE_FUNCTIONS};
+pub(super) use runtime_calls::{RUNTIME_BASE, RUNTIME_FUNCTIONS};
 pub(super) use shadow::Shadow;
 pub(super) use tally::{Count, Tally};
 pub(super) use texture::Texture;

@@ -1,7 +1,7 @@
-//! The functions of MUFU.
+//! The functions of MUFU (transcendental unit).
 //!
-//! All are computed as the hardware does, by the rows of [`Table`], and have its bits on every input of the sweeps over whole mantissas from which
-//! the tables come, and of sweeps over all magnitudes and both signs.
+//! All are computed like the hardware from the rows of [`Table`]. They have the hardware's bits on every input of the sweeps over whole
+//! mantissas from which the tables were derived, and of sweeps over all magnitudes and both signs.
 
 use super::super::isa::{MufuOp, Round};
 use super::float::NOT_A_NUMBER;
@@ -9,17 +9,17 @@ use super::half::{from_f64, power};
 use super::mufu_log_tables::{LG2, SIN, TANH, TANH_BITS};
 use super::mufu_tables::{EX2, RCP, RSQ, SQRT, Table};
 
-/// Upper bits of a square that are kept.
+/// Upper bits of a square that the squarer keeps.
 const SQUARE_BITS: u32 = 15;
-/// A magnitude of this many units of 2^-23 and more is beyond the range of EX2.
-const BEYOND: i64 = 256 << 23;
+/// Magnitude in units of 2^-23 from which the input of EX2 is out of range.
+const EX2_LIMIT: i64 = 256 << 23;
 const SIGN: u32 = 1 << 31;
 const INFINITY: u32 = 0x7f80_0000;
-/// The exponent of numbers of double precision, in their upper words.
+/// Exponent bits of a double-precision infinity in its upper word.
 const WIDE_INFINITY: u32 = 0x7ff0_0000;
 
 impl<const ROWS: usize> Table<ROWS> {
-    /// The result of a row, with `scale` bits below its last one.
+    /// Returns the polynomial of a row with `scale` extra bits below the last bit of the result.
     fn sum(&self, first_row: u32, mantissa: u32) -> i64 {
         let row = first_row + (mantissa >> self.low);
         let argument = mantissa & ((1 << self.low) - 1);
@@ -28,32 +28,32 @@ impl<const ROWS: usize> Table<ROWS> {
         (constant << self.unit) + self.bias + first * i64::from(argument) + second * square
     }
 
-    /// The result of a row.
+    /// Returns the truncated polynomial of a row.
     fn result(&self, first_row: u32, mantissa: u32) -> i64 {
         self.sum(first_row, mantissa) >> self.scale
     }
 }
 
-/// The upper bits of the square of a number of so many bits. The squarer leaves out the partial products of the lower columns.
+/// Returns the upper bits of the square of a number of `bits` bits. The squarer omits the partial products of the lower columns.
 fn square(argument: u32, bits: u32) -> u32 {
     let columns = 2 * bits - SQUARE_BITS;
     let argument = u64::from(argument);
     let mut left_out = 0;
     for i in (0..columns.div_ceil(2)).filter(|i| argument >> i & 1 != 0) {
-        // The products of bit i that lie in the columns left out: with itself, and with each bit above it.
+        // Partial products of bit i in the omitted columns: with itself, and with each higher bit.
         let others = argument & ((1 << (columns - 1 - i)) - 1);
         left_out += (1 << (2 * i)) + (others >> (i + 1) << (2 * i + 2));
     }
     ((argument * argument - left_out) >> columns) as u32
 }
 
-/// `value * 2^exponent` in single precision; what is subnormal becomes zero.
+/// Returns `value * 2^exponent` in single precision; subnormal results become zero.
 fn scaled(value: i64, exponent: i32) -> u32 {
     let single = (value as f64 * power(exponent)) as f32;
     if single.is_subnormal() { 0 } else { single.to_bits() }
 }
 
-/// The function of a number of single precision, or of the upper word of one of double precision.
+/// Returns the function of a single-precision number, or of the upper word of a double-precision number.
 pub(super) fn mufu(op: MufuOp, bits: u32) -> u32 {
     let (sign, field, fraction) = (bits & SIGN, bits >> 23 & 0xff, bits & 0x7f_ffff);
     let exponent = field as i32 - 127;
@@ -63,18 +63,18 @@ pub(super) fn mufu(op: MufuOp, bits: u32) -> u32 {
         _ if field == 0xff && fraction != 0 => return NOT_A_NUMBER,
         _ => {}
     }
-    // Denormals count as zero.
+    // Denormal inputs are treated as zero.
     let (zero, infinite) = (field == 0, field == 0xff);
     match op {
         MufuOp::Tanh => sign | tanh(exponent, bits & !SIGN),
         MufuOp::Lg2 if zero => SIGN | INFINITY,
         MufuOp::Lg2 if sign != 0 => NOT_A_NUMBER,
         MufuOp::Lg2 if infinite => INFINITY,
-        // Of one alone the result is exact.
+        // The logarithm is exact only for the input 1.
         MufuOp::Lg2 if fraction == 0 && exponent == 0 => 0,
         MufuOp::Lg2 => {
             let whole = (i64::from(exponent) << LG2.scale) + LG2.sum(0, fraction);
-            // A negative number is the complement of its magnitude; bits below 2^-36 are left out.
+            // A negative number becomes the complement of its magnitude; bits below 2^-36 are dropped.
             let magnitude = if whole < 0 { !whole } else { whole } & !3;
             u32::from(whole < 0) << 31 | cut(magnitude, -(LG2.scale as i32))
         }
@@ -89,16 +89,17 @@ pub(super) fn mufu(op: MufuOp, bits: u32) -> u32 {
         MufuOp::Rsq | MufuOp::Sqrt if sign != 0 => NOT_A_NUMBER,
         MufuOp::Rsq if infinite => 0,
         MufuOp::Sqrt if infinite => INFINITY,
-        // A power of four is exact.
+        // The result for a power of four is exact.
         MufuOp::Rsq if fraction == 0 && odd == 0 => scaled(1, -half_exponent),
         MufuOp::Rsq => scaled(RSQ.result(64 * odd as u32, fraction), -24 - half_exponent),
         MufuOp::Sqrt => scaled(SQRT.result(64 * odd as u32, fraction), half_exponent - 23),
         _ => {
-            // In fixed point, without what lies below 23 bits of fraction; a negative number that is not whole is the complement of its magnitude.
+            // Converts to fixed point with 23 fraction bits by truncation; a negative number that is not an integer becomes the complement
+            // of its magnitude.
             let magnitude = f64::from(f32::from_bits(bits & !SIGN)) * power(23);
             match (if zero { 0 } else { magnitude as i64 }, sign != 0) {
-                (BEYOND.., true) => 0,
-                (BEYOND.., false) => INFINITY,
+                (EX2_LIMIT.., true) => 0,
+                (EX2_LIMIT.., false) => INFINITY,
                 (whole, negative) => {
                     let fixed = match whole & 0x7f_ffff {
                         0 if negative => -whole,
@@ -112,9 +113,9 @@ pub(super) fn mufu(op: MufuOp, bits: u32) -> u32 {
     }
 }
 
-/// The function of a half or bfloat, as a number of single precision: the result is cut, and what a half has no room for is infinite.
+/// Returns the function of a half or bfloat: the single-precision result is truncated, and results beyond the range of a half are infinite.
 pub(super) fn mufu_half(op: MufuOp, bits: u32, bfloat: bool) -> u16 {
-    /// Twice the power of two of the largest halves.
+    /// Twice the highest power of two of a half.
     const BEYOND_HALVES: f32 = 65536.0;
     let single = mufu(op, bits);
     let value = f32::from_bits(single);
@@ -125,7 +126,7 @@ pub(super) fn mufu_half(op: MufuOp, bits: u32, bfloat: bool) -> u16 {
     }
 }
 
-/// The upper words of a double and of its result, which are those of the tables cut to 20 bits of fraction.
+/// Returns the upper word of a double-precision result from the upper word of the input; table results are truncated to 20 fraction bits.
 fn wide(op: MufuOp, bits: u32) -> u32 {
     let (sign, field, fraction) = (bits & SIGN, bits >> 20 & 0x7ff, bits & 0xf_ffff);
     let exponent = field as i32 - 1023;
@@ -140,33 +141,33 @@ fn wide(op: MufuOp, bits: u32) -> u32 {
         (MufuOp::Rsq64, _) => (RSQ.sum(64 * odd as u32, mantissa) >> (RSQ.scale + 3), -half_exponent),
         _ => (RCP.sum(0, mantissa) >> (RCP.scale + 3), -exponent),
     };
-    // From 2^20 to 2^21, in units of 2^-21.
+    // The result is between 2^20 and 2^21 in units of 2^-21.
     let whole = result >> 21;
     let field = exponent - 1 + whole as i32 + 1023;
     if field <= 0 { sign } else { sign | (field as u32) << 20 | (result as u32 & 0xf_ffff) }
 }
 
-/// `value * 2^exponent` in single precision, without the bits that it has no room for.
+/// Returns `value * 2^exponent` truncated to single precision.
 fn cut(value: i64, exponent: i32) -> u32 {
     let beyond = (64 - value.leading_zeros()).saturating_sub(24);
     scaled(value >> beyond << beyond, exponent)
 }
 
-/// The magnitude of an angle in turns without its whole turns, in units of 2^-23 of a quarter turn.
+/// Returns the fractional turns of an angle's magnitude, in units of 2^-23 of a quarter turn.
 fn quarters(bits: u32) -> u32 {
     let turns = f64::from(f32::from_bits(bits & !SIGN));
     ((turns - turns.floor()) * power(25)) as u32
 }
 
-/// The sine of an angle in such units, with its sign turned where `sign` is set.
+/// Returns the sine of an angle in units of 2^-23 of a quarter turn; `sign` flips its sign.
 fn sine(angle: u32, sign: u32) -> u32 {
     let within = angle & 0x7f_ffff;
-    // In every second quarter the angle goes back.
+    // Every second quarter turn runs backwards.
     let within = if angle >> 23 & 1 != 0 { 0x7f_ffff - within } else { within };
     (sign ^ (angle >> 24 & 1) << 31) | cut(SIN.sum(0, within), -(SIN.scale as i32))
 }
 
-/// The hyperbolic tangent of a number that is not negative, with this exponent.
+/// Returns the hyperbolic tangent of a non-negative number with exponent `exponent`.
 fn tanh(exponent: i32, bits: u32) -> u32 {
     let Ok(place) = usize::try_from(exponent + 8) else { return bits };
     let Some(&kept) = TANH_BITS.get(place) else { return 1.0_f32.to_bits() };
@@ -189,12 +190,12 @@ mod tests {
             assert!(ulps(mufu(MufuOp::Rcp, bits), 1.0 / x) < 1.0);
             assert!(ulps(mufu(MufuOp::Rsq, bits), 1.0 / x.sqrt()) < 1.0);
             assert!(ulps(mufu(MufuOp::Sqrt, bits), x.sqrt()) < 1.0);
-            // PTX: 2^-22 absolute from 0.5 to 2, else relative.
+            // PTX specifies a maximum error of 2^-22, absolute from 0.5 to 2, otherwise relative.
             let error = (f64::from(f32::from_bits(mufu(MufuOp::Lg2, bits))) - x.log2()).abs();
             assert!(error < 2_f64.powi(-22) * x.log2().abs().max(1.0));
         }
-        // The CUDA C programming guide: 2 ulp and a part of the argument for ex2, 2^-20.9 within half a turn for sin and cos; PTX: 2^-11 for
-        // tanh. The high words of a double have 20 bits of fraction.
+        // The CUDA C programming guide gives error bounds of 2 ulp plus a part of the argument for ex2, and 2^-20.9 within half a turn for
+        // sin and cos; PTX gives 2^-11 for tanh. The high words of doubles have 20 fraction bits.
         for i in -2000..=2000 {
             let x = f64::from(i) * 0.013;
             let bits = (x as f32).to_bits();
@@ -218,7 +219,8 @@ mod tests {
         assert_eq!(mufu(MufuOp::Ex2, (-200.0_f32).to_bits()), 0);
     }
 
-    /// The CRC-32 of every 257th result of a sweep of 2^23 inputs, `step` apart, from `first` on: those of which `keeps` holds.
+    /// Returns the CRC-32 of the results for every 257th of `count` inputs that are `step` apart from `first` on, limited to inputs for
+    /// which `keeps` is true.
     fn sweep(op: MufuOp, first: u32, step: u32, count: u32, keeps: impl Fn(u32) -> bool) -> u32 {
         let mut hash = crc32fast::Hasher::new();
         for i in (0..count).step_by(257) {
@@ -232,20 +234,20 @@ mod tests {
 
     #[test]
     fn results_are_those_of_an_h100() {
-        // The right side: CRC-32 of what an NVIDIA H100 80GB HBM3 computed for these inputs (driver 580.159.04, CUDA 13.0).
+        // The expected values are CRC-32s of the results of an NVIDIA H100 80GB HBM3 for these inputs (driver 580.159.04, CUDA 13.0).
         let whole = |op, first| sweep(op, first, 1, 1 << 23, |_| true);
         assert_eq!(whole(MufuOp::Rcp, 0x3f80_0000), 0x58d4_6daa);
         assert_eq!([whole(MufuOp::Rsq, 0x3f80_0000), whole(MufuOp::Rsq, 0x4000_0000)], [0xd452_09d1, 0x9862_7c23]);
         assert_eq!([whole(MufuOp::Sqrt, 0x3f80_0000), whole(MufuOp::Sqrt, 0x4000_0000)], [0xe6e8_d76d, 0xf620_abcd]);
         assert_eq!([whole(MufuOp::Ex2, 0x3f80_0000), whole(MufuOp::Ex2, 0x3f00_0000)], [0x4752_c519, 0x846b_7b1c]);
-        // Numbers of every magnitude and both signs.
+        // Inputs of every magnitude and both signs.
         let small = |bits: u32| f32::from_bits(bits).abs() < 120.0;
         assert_eq!(sweep(MufuOp::Ex2, 0x3000_0000, 511, 1 << 23, small), 0xb26a_42a5);
         let high = |op| sweep(op, 0x3ff0_0000, 1, 1 << 20, |_| true);
         assert_eq!([high(MufuOp::Rcp64), high(MufuOp::Rsq64)], [0xa0d3_22da, 0x552f_38ec]);
     }
 
-    /// A product with 1 / (2 pi), cut, as `sin.approx.ftz` has it before MUFU.
+    /// Returns the product with 1 / (2 pi), truncated, which `sin.approx.ftz` computes before MUFU.
     fn turns(bits: u32) -> u32 {
         let flushed = |number: f32| if number.is_subnormal() { 0.0_f32.copysign(number) } else { number };
         let exact = f64::from(flushed(f32::from_bits(bits))) * f64::from(f32::from_bits(0x3e22_f983));
@@ -255,7 +257,8 @@ mod tests {
 
     #[test]
     fn functions_of_angles_and_logarithms_are_those_of_an_h100() {
-        // The right side as above; sweeps over all bit patterns have steps of 8191, or 4099 in the upper words of doubles.
+        // The expected values are CRC-32s of H100 results; sweeps over all bit patterns have steps of 8191, or 4099 in the upper words of
+        // doubles.
         let all = |op| sweep(op, 0, 8191, 1 << 19, |_| true);
         assert_eq!([MufuOp::Lg2, MufuOp::Tanh, MufuOp::Ex2].map(all), [0x80be_84f6, 0xcc4c_fd5d, 0xfb74_2ea5]);
         assert_eq!([MufuOp::Rcp, MufuOp::Rsq, MufuOp::Sqrt].map(all), [0xb501_30c2, 0xb1e5_13d5, 0x5e02_a4c8]);
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ordinary_number_has_a_result_of_its_own() {
+    fn special_inputs_have_specified_results() {
         let (minus, one) = (SIGN, 1.0_f32.to_bits());
         for (op, expected) in [
             (MufuOp::Rcp, [INFINITY, minus | INFINITY, 0, minus, NOT_A_NUMBER, one]),

@@ -1,8 +1,8 @@
-//! The tables of MUFU for logarithm, sine and hyperbolic tangent, in the form of `mufu_tables`.
+//! Tables of MUFU for logarithm, sine and hyperbolic tangent, in the form of `mufu_tables`.
 
 use super::mufu_tables::Table;
 
-/// The logarithm to base 2 of x, for x from 1 to 2.
+/// log2(x) for x from 1 to 2.
 pub(super) const LG2: Table<64> = Table {
     low: 17,
     scale: 38,
@@ -76,7 +76,7 @@ pub(super) const LG2: Table<64> = Table {
     ],
 };
 
-/// The sine of x quarters of a turn, for x from 0 to 1.
+/// Sine of x quarter turns, for x from 0 to 1.
 pub(super) const SIN: Table<64> = Table {
     low: 17,
     scale: 37,
@@ -150,7 +150,8 @@ pub(super) const SIN: Table<64> = Table {
     ],
 };
 
-/// tanh(x) for x from 2^-8 to 8, of each power of two as many rows as [`TANH_BITS`] leaves; below 1 divided by the power of two.
+/// tanh(x) for x from 2^-8 to 8. The rows of each power of two follow from [`TANH_BITS`]; below 1 the values are divided by the power of
+/// two.
 pub(super) const TANH: Table<51> = Table {
     low: 17,
     scale: 39,
@@ -211,5 +212,5 @@ pub(super) const TANH: Table<51> = Table {
     ],
 };
 
-/// Bits of the mantissa that TANH looks at, by the power of two from 2^-8 on.
+/// Mantissa bits that TANH uses, for each power of two from 2^-8 on.
 pub(super) const TANH_BITS: [u32; 11] = [17, 17, 17, 18, 18, 19, 19, 19, 20, 21, 20];

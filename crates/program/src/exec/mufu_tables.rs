@@ -1,25 +1,26 @@
-//! The tables of MUFU: coefficients of quadratic polynomials over pieces of the mantissa.
+//! Tables of MUFU: coefficients of quadratic polynomials over pieces of the mantissa.
 //!
-//! The unit interpolates as Oberman and Siu describe ("A high-performance area-efficient multifunction interpolator", ARITH 2005): the upper
-//! bits of the mantissa choose a row, the lower ones are the argument of its polynomial. The coefficients were solved for from sweeps of an
-//! H100 over whole mantissas, whose every result they give.
+//! The unit interpolates as described by Oberman and Siu ("A high-performance area-efficient multifunction interpolator", ARITH 2005): the
+//! upper bits of the mantissa select a row, and the lower bits are the argument of its polynomial. The coefficients were solved from sweeps
+//! of an H100 over whole mantissas and reproduce every result of them.
 
-/// A function over a whole mantissa, or two where its parity of the exponent matters.
+/// The coefficients of a function over one mantissa range, or over two if the parity of the exponent matters.
 #[derive(Debug)]
 pub(super) struct Table<const ROWS: usize> {
-    /// Lower bits of the mantissa, the argument of the polynomials.
+    /// Number of lower mantissa bits, which are the argument of the polynomials.
     pub(super) low: u32,
-    /// Bits of a sum below the last bit of the result, or below 1 where a result has as many bits as single precision holds.
+    /// Bits of the polynomial below the last bit of the result, or below 1 if a result has as many bits as single precision.
     pub(super) scale: u32,
-    /// Bits of a sum below the last bit of a row's constant.
+    /// Bits of the polynomial below the last bit of a row's constant.
     pub(super) unit: u32,
-    /// Added to every sum, so that truncation rounds.
+    /// Offset that is added to every polynomial, so that truncation rounds.
     pub(super) bias: i64,
-    /// Coefficients of each row: the constant, and those of the argument and of its square, in the last bit of the sum.
+    /// Coefficients of each row: the constant, and the coefficients of the argument and of its square in units of the polynomial's last
+    /// bit.
     pub(super) rows: [[i32; 3]; ROWS],
 }
 
-/// 1 / x, in units of 2^-24, for x from 1 to 2.
+/// 1 / x in units of 2^-24, for x from 1 to 2.
 pub(super) const RCP: Table<128> = Table {
     low: 16,
     scale: 15,
@@ -157,7 +158,7 @@ pub(super) const RCP: Table<128> = Table {
     ],
 };
 
-/// 1 / sqrt(x), in units of 2^-24, for x from 1 to 2, then from 2 to 4.
+/// 1 / sqrt(x) in units of 2^-24, for x from 1 to 2, then from 2 to 4.
 pub(super) const RSQ: Table<128> = Table {
     low: 17,
     scale: 16,
@@ -295,7 +296,7 @@ pub(super) const RSQ: Table<128> = Table {
     ],
 };
 
-/// sqrt(x), in units of 2^-23, for x from 1 to 2, then from 2 to 4.
+/// sqrt(x) in units of 2^-23, for x from 1 to 2, then from 2 to 4.
 pub(super) const SQRT: Table<128> = Table {
     low: 17,
     scale: 17,
@@ -433,7 +434,7 @@ pub(super) const SQRT: Table<128> = Table {
     ],
 };
 
-/// 2^x, in units of 2^-23, for x from 0 to 1.
+/// 2^x in units of 2^-23, for x from 0 to 1.
 pub(super) const EX2: Table<64> = Table {
     low: 17,
     scale: 17,

@@ -1,44 +1,45 @@
-//! Which stores of a CTA overwrite what it has read.
+//! Detection of stores that overwrite bytes which their CTA has read.
 //!
-//! A CTA may be executed anew from its beginning as long as it finds everything that it reads as it was: until its first atomic, and until its first
-//! store to a byte that it has read before it wrote it itself (Park et al., "Chimera", ASPLOS 2015: the relaxed condition of idempotence; a compiler has to
-//! find these places, here the program is executed).
+//! A CTA may be re-executed from its start while all its inputs are unchanged: until its first atomic, and until its first store to a byte
+//! that it has read before writing it itself (Park et al., "Chimera", ASPLOS 2015: the relaxed condition of idempotence). A compiler must
+//! find these stores statically; here the program is executed.
 
 use std::collections::BTreeSet;
 
 use super::super::memory::Memory;
 
-/// What is known of the bytes of device memory, by allocation: the number of the last CTA that read a byte before it wrote it, and of that which wrote it.
+/// The accesses to each byte of device memory, by allocation: the last CTA that read the byte before writing it, and the last CTA that
+/// wrote it.
 #[derive(Debug, Default)]
 pub(super) struct Overwrites {
-    /// The number of the present CTA, from 1.
+    /// Number of the current CTA, from 1.
     cta: u32,
     bytes: Vec<Vec<[u32; 2]>>,
-    /// Places of stores that overwrote what the present CTA had read, and of its atomics.
+    /// Instruction indices of the current CTA's atomics, and of its stores that overwrite bytes which it has read.
     pub(super) places: BTreeSet<u32>,
 }
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum AccessKind {
     Read,
     Write,
     Atomic,
 }
 
 impl Overwrites {
-    /// Another CTA begins.
+    /// Starts another CTA.
     pub(super) fn begin(&mut self) {
         self.cta += 1;
         self.places.clear();
     }
 
-    /// A lane accesses global memory.
-    pub(super) fn note(&mut self, does: Does, place: usize, address: u64, bytes: usize, memory: &mut Memory) {
-        if does == Does::Atomic {
+    /// Records an access of a lane to global memory.
+    pub(super) fn note(&mut self, does: AccessKind, place: usize, address: u64, bytes: usize, memory: &mut Memory) {
+        if does == AccessKind::Atomic {
             self.places.insert(place as u32);
         }
-        // What lies outside is reported by the access itself.
+        // The access itself reports an address outside of all allocations.
         let Ok((index, offset)) = memory.place(address, bytes) else { return };
         if self.bytes.len() <= index {
             self.bytes.resize_with(index + 1, Vec::new);
@@ -49,7 +50,7 @@ impl Overwrites {
         }
         let mut overwrites = false;
         for [read, written] in &mut known[offset..offset + bytes] {
-            if does == Does::Read {
+            if does == AccessKind::Read {
                 if *written != self.cta {
                     *read = self.cta;
                 }

@@ -1,8 +1,8 @@
-//! A fast path for the sums of matrix units, which the host computes for eight columns at once.
+//! Fast path for the sums of matrix units, which the host computes for eight columns in parallel.
 //!
-//! Each element is kept in single precision, with its exponent beside it. The product of two elements is exact in single precision, and stays exact when
-//! it is scaled by a power of two; it is then truncated to an integer, as the matrix unit does. Infinities, NaNs, very small and very large numbers,
-//! and half-precision accumulators take the slow path, [`Sums`](super::tensor::Sums). Both give the same bits.
+//! Each element is kept in single precision together with its exponent. The product of two elements is exact in single precision, and
+//! scaling by a power of two keeps it exact; it is then truncated to an integer like in the matrix unit. Infinities, NaNs, very small and
+//! very large numbers, and half-precision accumulators take the slow path, [`Sums`](super::tensor::Sums). Both paths give the same bits.
 
 use warpshard_base::{add_truncated, largest_sums};
 
@@ -11,19 +11,19 @@ use super::tensor::COLUMNS;
 
 /// Exponents of a sum for which all intermediate results are normal numbers.
 const RANGE: std::ops::RangeInclusive<i16> = -90..=90;
-/// The exponent of a zero: below all others, even after another exponent is added.
+/// Exponent of a zero: below all others, even after another exponent is added.
 const NONE: i16 = -4000;
 
 /// Elements of a matrix.
 pub(super) struct Plain<const ROWS: usize, const COLUMNS: usize> {
     values: [[f32; COLUMNS]; ROWS],
     exponents: [[i16; COLUMNS]; ROWS],
-    /// Whether all elements are finite.
+    /// True if all elements are finite.
     ordinary: bool,
 }
 
-/// Whether the fast path supports an element type.
-pub(super) fn takes(element: Element) -> bool {
+/// Returns true if the fast path supports an element type.
+pub(super) fn supports(element: Element) -> bool {
     matches!(element, Element::Half | Element::Bfloat | Element::Tf32 | Element::E4m3 | Element::E5m2)
 }
 
@@ -111,7 +111,7 @@ pub(super) fn add<const N: usize, const K: usize>(
         for column in 0..COLUMNS {
             let sum = (f32::from_bits(sums[row][column]) * scale[row][column]).trunc();
             let back = f64::from_bits(((i32::from(most[row][column] - fraction) + 1023) as u64) << 52);
-            // Truncated to the bits of single precision; a zero result is positive.
+            // Truncates to single precision; a zero result is positive.
             let exact = (f64::from(sum) + f64::from(totals[0][row][column]) + f64::from(totals[1][row][column])) * back;
             let bits = (f64::from_bits(exact.to_bits() & !((1 << 29) - 1)) as f32).to_bits() & kept;
             sums[row][column] = if bits << 1 == 0 { 0 } else { bits };

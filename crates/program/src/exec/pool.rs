@@ -1,12 +1,12 @@
-//! The constants of a launch as rows of 32 equal lanes, as instructions read them.
+//! Constants of a launch as rows of 32 equal lanes, in the form that instructions read.
 
 use super::Kernel;
 use super::lanes::Row;
 
-/// Registers of the widest source: the rows behind the last constant that an instruction may read with it.
+/// Registers of the widest source; an instruction may read this many rows from the last constant on.
 const WIDEST_READ: usize = 16;
 
-/// The rows of the constants of the kernel that executes. Two rows for each constant, its low and its high word, and rows of zeros behind them.
+/// The constant rows of the executing kernel: two rows for each constant, its low and its high word, followed by rows of zeros.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     values: Vec<u64>,
@@ -14,7 +14,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// The rows for a launch; a constant that has the value of the launch before is not written again.
+    /// Returns the rows for a launch; constants that are unchanged since the previous launch are not written again.
     pub(super) fn of(&mut self, kernel: &Kernel) -> &[Row] {
         let constants = &kernel.decoded.constants;
         if self.values.len() != constants.len() {
@@ -25,7 +25,7 @@ impl Pool {
         }
         let known = self.values.iter_mut().zip(self.rows.as_chunks_mut::<2>().0);
         for (constant, (known, rows)) in constants.iter().zip(known) {
-            // All constants lay within their banks when the kernel was decoded.
+            // The decoder has checked that all constants are within their banks.
             let value = constant.value(&kernel.banks).unwrap_or_default();
             if *known != value {
                 *known = value;

@@ -1,24 +1,24 @@
-//! Products of matrices by a warp group (wgmma): 64 rows, of which each of four warps has 16.
+//! Matrix products of a warp group (wgmma) with 64 rows, of which each of four warps computes 16.
 //!
-//! The second matrix, and the first one unless it lies in registers, are in shared memory where descriptors say (PTX ISA, "Matrix Descriptor
-//! Format" and "Shared Memory Matrix Layout"): in core matrices of 8 rows of 16 bytes, or in rows of 32, 64 or 128 bytes whose pieces of 16
-//! bytes are exchanged by the bits of the address above (swizzled). A warp computes its rows when it executes the instruction; sums are made
-//! by the [`Rule`] of Hopper's matrix unit, bit for bit.
+//! The second matrix, and the first one unless it is in registers, are in shared memory at the locations that descriptors give (PTX ISA,
+//! "Matrix Descriptor Format" and "Shared Memory Matrix Layout"): in core matrices of 8 rows of 16 bytes, or in rows of 32, 64 or 128 bytes
+//! whose 16-byte pieces are permuted by higher address bits (swizzled). A warp computes its rows when it executes the instruction; sums
+//! follow the [`Rule`] of Hopper's matrix unit, bit for bit.
 
 use warpshard_base::{Task, wide};
 
 use super::super::isa::{Element, GroupProduct, Inst, Rule, Space};
-use super::cta::Trouble;
+use super::cta::ExecFault;
 use super::lanes::{Lanes, Row};
 use super::plain::{self, Plain};
-use super::tensor::{COLUMNS, Split, Sums, give, take};
+use super::tensor::{COLUMNS, Split, Sums, pack_sums, unpack_sums};
 
-/// Rows of a warp.
+/// Rows per warp.
 const ROWS: usize = 16;
-/// Largest k, in elements or, of bits, in bytes.
-const MOST_K: usize = 32;
+/// Maximum k in elements, or in bytes for single-bit elements.
+const MAX_K: usize = 32;
 
-/// Exchanges pieces of 16 bytes of rows of `width` bytes by the address.
+/// Swizzles an address: permutes the 16-byte pieces of rows of `width` bytes.
 pub(super) fn swizzle(address: u64, width: u64) -> u64 {
     address ^ (address >> 7 & (width / 16 - 1)) << 4
 }
@@ -30,19 +30,19 @@ struct Matrix {
     /// Bytes between core matrices in the two dimensions.
     leading: u64,
     stride: u64,
-    /// Bytes of a row: 16 where nothing is exchanged.
+    /// Bytes of a swizzled row; 16 without swizzling.
     width: u64,
-    /// Whether k is the slow dimension.
+    /// True if k is the slow dimension.
     transposed: bool,
     /// Bytes of an element.
     size: u64,
 }
 
 impl Matrix {
-    fn of(descriptor: u64, transposed: bool, size: u64) -> Result<Self, Trouble> {
+    fn of(descriptor: u64, transposed: bool, size: u64) -> Result<Self, ExecFault> {
         let field = |at: u32| (descriptor >> at & 0x3fff) << 4;
         if descriptor >> 49 & 7 != 0 {
-            return Err(Trouble::Unsupported(
+            return Err(ExecFault::Unsupported(
                 "a matrix descriptor with a base offset: its matrix does not begin at a multiple of the swizzle's period",
             ));
         }
@@ -50,7 +50,7 @@ impl Matrix {
         Ok(Self { start: field(0), leading: field(16), stride: field(32), width, transposed, size })
     }
 
-    /// Where an element of a row, or of a column of the second matrix, lies.
+    /// Returns the address of an element of a row, or of a column of the second matrix.
     fn address(&self, row: u64, k: u64) -> u64 {
         let Self { start, leading, stride, width, transposed, size } = *self;
         let at = match (transposed, width) {
@@ -62,13 +62,19 @@ impl Matrix {
         swizzle(start + at, width)
     }
 
-    /// Calls `put(row, k, bits)` for the elements of `rows` rows, a multiple of 8 from a multiple of 8 on. What lies in one piece of 16 bytes is found at
-    /// once.
-    fn each(&self, shared: &[u8], (first, rows): (usize, usize), k: usize, mut put: impl FnMut(usize, usize, u32)) -> Result<(), Trouble> {
+    /// Calls `put(row, k, bits)` for the elements of `rows` rows from `first` on, both multiples of 8. The elements of one 16-byte piece
+    /// are located together.
+    fn each(
+        &self,
+        shared: &[u8],
+        (first, rows): (usize, usize),
+        k: usize,
+        mut put: impl FnMut(usize, usize, u32),
+    ) -> Result<(), ExecFault> {
         let size = self.size as usize;
         let piece = |row: usize, k: usize, bytes: usize| {
             let address = self.address(row as u64, k as u64);
-            let beyond = || Trouble::OutsideOwn { space: Space::Shared, address, size: shared.len() };
+            let beyond = || ExecFault::BeyondMemory { space: Space::Shared, address, size: shared.len() };
             shared.get(address as usize..address as usize + bytes).ok_or_else(beyond)
         };
         if self.transposed {
@@ -107,7 +113,7 @@ pub(super) fn execute(
     pool: &[Row],
     mask: u32,
     (shared, number): (&[u8], usize),
-) -> Result<(), Trouble> {
+) -> Result<(), ExecFault> {
     if mask == 0 {
         return Ok(());
     }
@@ -122,12 +128,12 @@ pub(super) fn execute(
     let [ta, tb] = product.transposed;
     let first = if product.registers { None } else { Some(Matrix::of(descriptor(0), ta, size(product.a))?) };
     let second = Matrix::of(descriptor(2), tb, size(product.b))?;
-    // Bits are taken as bytes.
+    // Single-bit elements are read in bytes.
     let k = match product.a {
         Element::Integer(1, _) => usize::from(product.k) / 8,
         _ => usize::from(product.k),
     };
-    let mut a = [[0; MOST_K]; ROWS];
+    let mut a = [[0; MAX_K]; ROWS];
     match first {
         Some(matrix) => {
             matrix.each(shared, (number % 4 * ROWS, ROWS), k, |row, k, word| a[row][k] = word)?;
@@ -151,12 +157,12 @@ pub(super) fn execute(
     let floats = Floats::of(product, &a, k);
     let registers = if product.half { 2 } else { 4 };
     for block in 0..usize::from(product.n) / COLUMNS {
-        let mut b = [[0; COLUMNS]; MOST_K];
+        let mut b = [[0; COLUMNS]; MAX_K];
         second.each(shared, (COLUMNS * block, COLUMNS), k, |column, k, word| b[k][column] = word)?;
         let mut sums = [[0; COLUMNS]; ROWS];
         let register = |i: usize| (registers * block + i % registers) as u16;
         if adds {
-            take(std::array::from_fn(|i| lanes.row(pool, inst.src[2].row + register(i))), product.half, &mut sums);
+            unpack_sums(std::array::from_fn(|i| lanes.row(pool, inst.src[2].row + register(i))), product.half, &mut sums);
         }
         if integers {
             for (sums, a) in sums.iter_mut().zip(&a) {
@@ -167,7 +173,7 @@ pub(super) fn execute(
         } else {
             floats.add(&mut sums, &b);
         }
-        for (i, out) in give(&sums, product.half).iter().enumerate().take(registers) {
+        for (i, out) in pack_sums(&sums, product.half).iter().enumerate().take(registers) {
             lanes.set(inst.dst + register(i), mask, out);
         }
     }
@@ -178,19 +184,19 @@ pub(super) fn execute(
 struct Floats<'a> {
     product: GroupProduct,
     rule: Rule,
-    /// The raw elements, `k` per row.
-    words: &'a [[u32; MOST_K]; ROWS],
+    /// Raw elements, `k` per row.
+    words: &'a [[u32; MAX_K]; ROWS],
     k: usize,
-    /// Whether the products are negated.
+    /// True if the products are negated.
     turned: bool,
-    plain: Option<Plain<ROWS, MOST_K>>,
+    plain: Option<Plain<ROWS, MAX_K>>,
 }
 
 impl<'a> Floats<'a> {
-    fn of(product: GroupProduct, words: &'a [[u32; MOST_K]; ROWS], k: usize) -> Self {
+    fn of(product: GroupProduct, words: &'a [[u32; MAX_K]; ROWS], k: usize) -> Self {
         let rule = Rule::of_groups(matches!(product.a, Element::E4m3 | Element::E5m2));
         let turned = product.negated[0] != product.negated[1];
-        let plain = (!product.half && plain::takes(product.a) && plain::takes(product.b)).then(|| {
+        let plain = (!product.half && plain::supports(product.a) && plain::supports(product.b)).then(|| {
             let mut plain = Plain::of(words, product.a);
             if turned {
                 plain.negate();
@@ -201,8 +207,8 @@ impl<'a> Floats<'a> {
     }
 
     /// Adds the products with eight columns of the second matrix to the sums.
-    fn add(&self, sums: &mut [[u32; COLUMNS]; ROWS], b: &[[u32; COLUMNS]; MOST_K]) {
-        // The rows that the fast path computed.
+    fn add(&self, sums: &mut [[u32; COLUMNS]; ROWS], b: &[[u32; COLUMNS]; MAX_K]) {
+        // Rows that the fast path has computed.
         let done = match &self.plain {
             Some(a) => wide(Block { a, rule: self.rule, k: self.k, b, element: self.product.b, sums }),
             None => [false; ROWS],
@@ -222,16 +228,16 @@ impl<'a> Floats<'a> {
 
 /// The fast path of a product with eight columns of the second matrix.
 struct Block<'a> {
-    a: &'a Plain<ROWS, MOST_K>,
+    a: &'a Plain<ROWS, MAX_K>,
     rule: Rule,
     k: usize,
-    b: &'a [[u32; COLUMNS]; MOST_K],
+    b: &'a [[u32; COLUMNS]; MAX_K],
     element: Element,
     sums: &'a mut [[u32; COLUMNS]; ROWS],
 }
 
 impl Task for Block<'_> {
-    /// The rows that were computed.
+    /// For each row, `true` if it was computed.
     type Output = [bool; ROWS];
 
     #[inline(always)]
@@ -240,13 +246,13 @@ impl Task for Block<'_> {
     }
 }
 
-/// The elements with exponents apart, of the first matrix in rows, of the second in columns; `turned` for the other sign.
+/// Returns the elements with separate exponents, of the first matrix by rows, of the second by columns; `turned` negates them.
 fn apart<const N: usize, const M: usize>(words: &[[u32; M]; N], k: usize, element: Element, turned: bool) -> Split<N, M> {
     let mut split = Split::new();
     for (row, words) in words.iter().enumerate() {
         for (column, word) in words.iter().enumerate() {
-            // Of the dimension of k there may be fewer.
-            if if N == MOST_K { row < k } else { column < k } {
+            // The k dimension may have fewer elements.
+            if if N == MAX_K { row < k } else { column < k } {
                 split.put(row, column, (element, *word, 0));
             }
         }
@@ -258,7 +264,7 @@ fn apart<const N: usize, const M: usize>(words: &[[u32; M]; N], k: usize, elemen
     split
 }
 
-/// A sum of integers, or of the bits that two bytes have in common.
+/// Returns a sum of integer products, or of the population counts of common bits for single-bit elements.
 fn whole(product: GroupProduct, a: &[u32], addend: u32, b: impl Fn(usize) -> u32) -> u32 {
     let value = |element: Element, byte: u32| match element {
         Element::Integer(8, true) => i64::from(byte as u8 as i8),

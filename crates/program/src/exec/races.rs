@@ -1,59 +1,60 @@
-//! Races of CTAs: which of them accesses which byte of device memory, and whether anything orders two accesses.
+//! Detection of races between CTAs: it records the accesses to each byte of device memory and checks that synchronisation orders them.
 //!
-//! Two CTAs of a launch race when both access a byte, one of them writes it, and not both accesses are atomic or of a scope beyond the CTA. CTAs execute one after
-//! the other, so that the first of the two is complete when the second comes; it is taken for ordered where it has executed a fence or an atomic after its
-//! access, as it does to hand data on. A write that leaves the bytes as they are is none: many CTAs may set the same flag.
+//! Two CTAs of a launch race if both access a byte, one of them writes it, and not both accesses are atomic or have a scope beyond the CTA.
+//! CTAs execute sequentially, so the first one is complete when the second one executes. The accesses count as ordered if the first CTA has
+//! executed a fence or an atomic after its access, as it does to pass data on. A write that does not change the bytes is not a race: many
+//! CTAs may set the same flag.
 
 use super::super::memory::Memory;
-use super::cta::Trouble;
+use super::cta::ExecFault;
 
-/// Most bytes of an access of a lane.
+/// Maximum bytes of a lane's access.
 const BYTES: usize = 16;
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
     Write,
-    /// Atomic, or with a scope beyond the CTA.
+    /// An atomic access, or an access with a scope beyond the CTA.
     Ordered,
 }
 
 /// An access to a byte.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    /// The number of the CTA over all launches, from 1; 0 for none.
+struct ByteAccess {
+    /// Number of the CTA over all launches, from 1; 0 for no access.
     cta: u32,
     place: u32,
-    /// How many fences and atomics it had executed.
+    /// Fences and atomics that the CTA had executed before the access.
     fences: u32,
 }
 
-/// A write that races if it changes what is there.
+/// A write that is a race if it changes the bytes.
 #[derive(Debug)]
 struct Pending {
     lane: usize,
     address: u64,
     before: [u8; BYTES],
     bytes: usize,
-    trouble: Trouble,
+    fault: ExecFault,
 }
 
-/// What is known of the bytes of device memory.
+/// The accesses to the bytes of device memory.
 #[derive(Debug, Default)]
 pub(super) struct Races {
-    /// The number of the present CTA, of the launch's first one, and of all that have begun.
+    /// Number of the current CTA, counted over all launches, and number of the launch's first CTA.
     cta: u32,
     first: u32,
     /// Fences and atomics of each CTA of the launch.
     fences: Vec<u32>,
-    /// By allocation: of each byte the last plain write, and the first plain read of the launch.
-    bytes: Vec<Vec<[Seen; 2]>>,
+    /// For each byte of each allocation the last plain write, and the first plain read of the launch.
+    bytes: Vec<Vec<[ByteAccess; 2]>>,
     pending: Vec<Pending>,
 }
 
 impl Races {
-    /// CTA `index` of a launch begins.
+    /// Starts CTA `index` of a launch.
     pub(super) fn begin(&mut self, index: u32) {
         self.cta += 1;
         if index == 0 {
@@ -64,22 +65,22 @@ impl Races {
         self.pending.clear();
     }
 
-    /// The present CTA executes a fence.
+    /// Counts a fence of the current CTA.
     pub(super) fn fence(&mut self) {
         if let Some(fences) = self.fences.last_mut() {
             *fences += 1;
         }
     }
 
-    /// A lane accesses device memory, at this place of the code.
+    /// Records an access of a lane to device memory by the instruction `place`.
     pub(super) fn note(
         &mut self,
         access: Access,
         (lane, place): (usize, usize),
         (address, bytes): (u64, usize),
         memory: &mut Memory,
-    ) -> Result<(), Trouble> {
-        // What lies outside is reported by the access itself.
+    ) -> Result<(), ExecFault> {
+        // The access itself reports an address outside of all allocations.
         let Ok((index, offset)) = memory.place(address, bytes) else { return Ok(()) };
         if self.bytes.len() <= index {
             self.bytes.resize_with(index + 1, Vec::new);
@@ -90,8 +91,8 @@ impl Races {
             known.resize(allocation.bytes.len(), Default::default());
         }
         let (cta, first, fences) = (self.cta, self.first, &self.fences);
-        let races = |seen: &Seen| seen.cta >= first && seen.cta != cta && fences[(seen.cta - first) as usize] == seen.fences;
-        let now = Seen { cta, place: place as u32, fences: fences.last().copied().unwrap_or(0) };
+        let races = |seen: &ByteAccess| seen.cta >= first && seen.cta != cta && fences[(seen.cta - first) as usize] == seen.fences;
+        let now = ByteAccess { cta, place: place as u32, fences: fences.last().copied().unwrap_or(0) };
         let mut rival = None;
         for (byte, [written, read]) in known[offset..offset + bytes].iter_mut().enumerate() {
             let with = if access == Access::Write {
@@ -107,22 +108,22 @@ impl Races {
             }
         }
         let Some((byte, seen)) = rival else { return Ok(()) };
-        let trouble = Trouble::RaceOfCtas { buffer: allocation.name.clone(), byte, cta: seen.cta - first, place: seen.place as usize };
+        let fault = ExecFault::RaceOfCtas { buffer: allocation.name.clone(), byte, cta: seen.cta - first, place: seen.place as usize };
         if access == Access::Read || bytes > BYTES {
-            return Err(trouble);
+            return Err(fault);
         }
         let mut before = [0; BYTES];
         before[..bytes].copy_from_slice(&allocation.bytes[offset..offset + bytes]);
-        self.pending.push(Pending { lane, address, before, bytes, trouble });
+        self.pending.push(Pending { lane, address, before, bytes, fault });
         Ok(())
     }
 
-    /// The access is executed: `Err` for a write that has changed something.
-    pub(super) fn settle(&mut self, memory: &mut Memory) -> Result<(), (usize, Trouble)> {
-        for Pending { lane, address, before, bytes, trouble } in self.pending.drain(..) {
+    /// Checks recorded writes after the access has executed; returns an error for a racing write that has changed the bytes.
+    pub(super) fn settle(&mut self, memory: &mut Memory) -> Result<(), (usize, ExecFault)> {
+        for Pending { lane, address, before, bytes, fault } in self.pending.drain(..) {
             let Ok((index, offset)) = memory.place(address, bytes) else { continue };
             if memory.allocations()[index].bytes[offset..offset + bytes] != before[..bytes] {
-                return Err((lane, trouble));
+                return Err((lane, fault));
             }
         }
         Ok(())

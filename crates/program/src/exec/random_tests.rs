@@ -1,25 +1,25 @@
-//! Random programs without branches, executed for 32 lanes at once and evaluated lane by lane on the host.
+//! Tests with random branch-free programs, which are executed for 32 lanes in parallel and evaluated lane by lane on the host.
 
 use warpshard_base::Rng;
 
 use super::tests::lanes;
 
-/// Registers that the programs use: the inputs R4 to R6, and others.
+/// Registers of the programs: the inputs R4 to R6, and others.
 const REGISTERS: [usize; 10] = [4, 5, 6, 12, 13, 14, 15, 16, 17, 18];
 const INSTRUCTIONS: usize = 40;
 const PROGRAMS: u64 = 300;
 
-/// What the host knows of a lane.
+/// The state of a lane in the host's evaluation.
 #[derive(Clone)]
 struct Lane {
     registers: [u32; 32],
     predicates: [bool; 8],
 }
 
-/// What one instruction does to a lane.
+/// The effect of one instruction on a lane.
 type Effect = Box<dyn Fn(&mut Lane)>;
 
-/// An operand as it is written, and its value.
+/// The text of an operand, and its value.
 type Operand<T> = (String, Box<dyn Fn(&Lane) -> T>);
 
 struct Writer {
@@ -38,7 +38,7 @@ impl Writer {
         if self.random.below(3) == 0 { self.pick(&edges) } else { self.random.next_u64() as u32 }
     }
 
-    /// A register, or a number.
+    /// Returns a random register or number.
     fn source(&mut self) -> Operand<u32> {
         if self.random.below(4) == 0 {
             let value = self.word();
@@ -58,7 +58,7 @@ impl Writer {
         (format!("{}P{number}", if inverted { "!" } else { "" }), Box::new(move |lane: &Lane| lane.predicates[number] != inverted))
     }
 
-    /// Adds an instruction, guarded or not.
+    /// Adds an instruction with or without a guard.
     fn push(&mut self, text: String, effect: impl Fn(&mut Lane) + 'static) {
         if self.random.below(4) == 0 {
             let (name, holds) = self.predicate();
@@ -74,7 +74,7 @@ impl Writer {
         }
     }
 
-    /// An instruction of one destination.
+    /// Adds an instruction with one destination register.
     fn compute(&mut self, opcode: &str, sources: &[&str], value: impl Fn(&Lane) -> u32 + 'static) {
         let to = self.pick(&REGISTERS);
         self.push(format!("{opcode} R{to}, {}", sources.join(", ")), move |lane| lane.registers[to] = value(lane));
@@ -156,7 +156,7 @@ impl Writer {
             }
             18 => self.compute("I2F.U32", &[&x], move |lane| (a(lane) as f32).to_bits()),
             _ => {
-                // Numbers of which sums and products are finite.
+                // Numbers whose sums and products are finite.
                 let small = |value: u32| f32::from_bits(value & 0x807f_ffff | 0x3f80_0000);
                 let to = self.pick(&REGISTERS);
                 self.text.push(format!("LOP3.LUT R20, {x}, 0x807fffff, RZ, 0xc0, !PT"));
@@ -174,7 +174,7 @@ impl Writer {
 }
 
 #[test]
-fn random_programs_are_what_the_host_computes_lane_by_lane() {
+fn random_programs_match_the_host_evaluation() {
     for seed in 0..PROGRAMS {
         let mut writer = Writer { random: Rng::keyed(seed, &[77]), text: Vec::new(), effects: Vec::new() };
         for (number, from) in REGISTERS.into_iter().enumerate().skip(3) {
@@ -186,7 +186,7 @@ fn random_programs_are_what_the_host_computes_lane_by_lane() {
             }));
         }
         (0..INSTRUCTIONS).for_each(|_| writer.instruction());
-        // All registers and predicates count for the result.
+        // All registers and predicates enter the result.
         writer.text.push("P2R R10, PR, RZ, 0xf".into());
         for number in REGISTERS {
             writer.text.push(format!("IMAD R10, R10, 0x01000193, R{number}"));

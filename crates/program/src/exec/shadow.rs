@@ -1,23 +1,23 @@
-//! What a check of a CTA's own memories remembers: who accessed each byte of shared memory and when, and which bytes were written.
+//! Checker of a CTA's accesses: it records the accesses to each byte of shared memory, and the bytes that were written.
 //!
-//! Two warps race when both access a byte of shared memory, one of them writes it, not both accesses are atomic, and no barrier of the
-//! CTA orders them. Time is a clock per warp; a barrier that releases warps gives each of them the clocks of all that arrived (Flanagan and
-//! Freund, "FastTrack", PLDI 2009). Order that comes of atomics and fences is not seen. A copy from device memory counts as a write of its
-//! warp when it begins.
+//! Two warps race if both access a byte of shared memory, one of them writes it, not both accesses are atomic, and no barrier of the CTA
+//! orders them. Each warp has a logical clock; a barrier that releases warps gives each of them the clocks of all warps that arrived
+//! (Flanagan and Freund, "FastTrack", PLDI 2009). Ordering through atomics and fences is not recognised. A copy from device memory counts
+//! as a write of its warp at the start of the copy.
 
 use super::super::isa::{Inst, Op, Space};
 use super::access::Memories;
-use super::cta::Trouble;
-use super::overwrites::{Does, Overwrites};
+use super::cta::ExecFault;
+use super::overwrites::{AccessKind, Overwrites};
 use super::races::{self, Races};
 
-/// Most warps of a CTA.
+/// Maximum warps of a CTA.
 const WARPS: usize = 32;
 
 /// The last write of a byte.
 #[derive(Clone, Copy, Debug, Default)]
 struct Write {
-    /// The clock of its warp; 0 when nothing was written.
+    /// Clock of the writing warp; 0 if the byte was not written.
     clock: u32,
     place: u32,
     warp: u8,
@@ -30,25 +30,25 @@ struct Read {
     place: u32,
 }
 
-/// What is known of a CTA's accesses.
+/// The recorded accesses of a CTA.
 #[derive(Debug, Default)]
 pub(in super::super) struct Shadow {
     warps: usize,
-    /// What each warp knows of the clocks of all.
+    /// Vector clock of each warp.
     clocks: Vec<[u32; WARPS]>,
-    /// What warps knew that arrived at a barrier without waiting, by barrier.
+    /// Joined clocks of the warps that arrived at each barrier without waiting.
     arrived: Vec<[u32; WARPS]>,
-    /// What warps knew that arrived at a barrier in shared memory, by its address.
+    /// Joined clocks of the warps that arrived at each barrier in shared memory, by its address.
     met: std::collections::BTreeMap<u32, [u32; WARPS]>,
-    /// For each byte the last plain write and the last atomic one.
+    /// Last plain and last atomic write of each byte.
     writes: Vec<[Write; 2]>,
-    /// For each byte a read of each warp.
+    /// Last read of each byte by each warp.
     reads: Vec<Read>,
-    /// For each byte of the local memory of all threads whether it was written.
+    /// For each byte of all threads' local memory, `true` if it was written.
     local: Vec<bool>,
-    /// Reads of shared and of local memory before anything was written, and the first one's place.
+    /// Number of reads of unwritten shared and of unwritten local memory, with the instruction index of the first one.
     pub(in super::super) unwritten: [(u64, usize); 2],
-    /// Finds stores that overwrite what their CTA has read; `None` for the other checks. A shadow does one or the other.
+    /// Detector of stores that overwrite bytes which their CTA has read; `None` for the other checks, which exclude this one.
     overwrites: Option<Overwrites>,
     /// Accesses of the CTAs of a launch to device memory.
     races: Races,
@@ -62,7 +62,7 @@ pub(super) struct Access<'a> {
     pub(super) place: usize,
     pub(super) mask: u32,
     pub(super) addresses: &'a [u64; 32],
-    /// Whether its scope is beyond the CTA: `.STRONG.GPU` and the like.
+    /// True if the scope of the access is beyond the CTA: `.STRONG.GPU` and similar.
     pub(super) strong: bool,
 }
 
@@ -74,17 +74,17 @@ enum Kind {
 }
 
 impl Shadow {
-    /// One that looks for stores to global memory which overwrite what their CTA has read, and checks nothing.
+    /// Returns a checker that only detects stores to global memory which overwrite bytes that their CTA has read.
     pub(in super::super) fn of_overwrites() -> Self {
         Self { overwrites: Some(Overwrites::default()), ..Self::default() }
     }
 
-    /// The places of such stores of the present CTA, and of its atomics.
+    /// Returns the instruction indices of the current CTA's atomics, and of its stores that overwrite bytes which it has read.
     pub(in super::super) fn overwrites(&self) -> impl Iterator<Item = &u32> {
         self.overwrites.iter().flat_map(|overwrites| &overwrites.places)
     }
 
-    /// Forgets everything of its own memories, for CTA number `cta` of a launch, of `warps` warps.
+    /// Resets the state of shared and local memory for CTA `cta` of a launch, which has `warps` warps.
     pub(super) fn begin(&mut self, cta: u32, warps: usize, shared: usize, local: usize) {
         self.races.begin(cta);
         self.warps = warps;
@@ -102,13 +102,13 @@ impl Shadow {
         }
     }
 
-    /// A warp arrives at a barrier and goes on.
+    /// Records a warp's arrival at a barrier without waiting.
     pub(super) fn arrive(&mut self, barrier: usize, warp: usize) {
         join(&mut self.arrived[barrier], &self.clocks[warp]);
         self.clocks[warp][warp] += 1;
     }
 
-    /// A warp arrives at a barrier in shared memory, or finds a phase of it complete.
+    /// Records a warp's arrival at a barrier in shared memory, or its observation of a completed phase.
     pub(super) fn meet(&mut self, barrier: u32, warp: usize, arrives: bool) {
         let known = self.met.entry(barrier).or_default();
         if arrives {
@@ -119,7 +119,7 @@ impl Shadow {
         self.clocks[warp][warp] += 1;
     }
 
-    /// A barrier lets warps go on.
+    /// Records that a barrier releases warps.
     pub(super) fn release(&mut self, barrier: usize, warps: impl Iterator<Item = usize> + Clone) {
         let mut all = std::mem::take(&mut self.arrived[barrier]);
         warps.clone().for_each(|warp| join(&mut all, &self.clocks[warp]));
@@ -129,8 +129,8 @@ impl Shadow {
         }
     }
 
-    /// Notes an access; `Err` names the lane and the access of another warp with which it races.
-    pub(super) fn note(&mut self, access: Access<'_>, memories: &mut Memories<'_>) -> Result<(), (usize, Trouble)> {
+    /// Records an access; the error contains the lane and the racing access of another warp.
+    pub(super) fn note(&mut self, access: Access<'_>, memories: &mut Memories<'_>) -> Result<(), (usize, ExecFault)> {
         let inst = access.inst;
         let (space, bytes, kind) = match inst.op {
             Op::Load { space, number: super::super::isa::Number::Integer(bytes, _), words } => {
@@ -148,9 +148,9 @@ impl Shadow {
             if let Some(overwrites) = &mut self.overwrites {
                 if space == Space::Global {
                     let does = match kind {
-                        Kind::Read => Does::Read,
-                        Kind::Write => Does::Write,
-                        Kind::Atomic => Does::Atomic,
+                        Kind::Read => AccessKind::Read,
+                        Kind::Write => AccessKind::Write,
+                        Kind::Atomic => AccessKind::Atomic,
                     };
                     overwrites.note(does, access.place, at, bytes, memories.global);
                 }
@@ -163,12 +163,12 @@ impl Shadow {
                     _ => races::Access::Ordered,
                 };
                 let bytes = (at, bytes);
-                self.races.note(does, (lane, access.place), bytes, memories.global).map_err(|trouble| (lane, trouble))?;
+                self.races.note(does, (lane, access.place), bytes, memories.global).map_err(|fault| (lane, fault))?;
                 continue;
             }
             let Ok(at) = usize::try_from(at) else { continue };
             match space {
-                Space::Shared => self.shared(access, at, bytes, kind).map_err(|trouble| (lane, trouble))?,
+                Space::Shared => self.shared(access, at, bytes, kind).map_err(|fault| (lane, fault))?,
                 Space::Local => self.local(access, (32 * access.warp + lane) * memories.local_bytes + at, bytes, kind),
                 _ => {}
             }
@@ -179,32 +179,32 @@ impl Shadow {
         Ok(())
     }
 
-    /// A fence is executed.
+    /// Records a fence.
     pub(super) fn fence(&mut self) {
         self.races.fence();
     }
 
-    /// The access that was noted last is executed.
-    pub(super) fn settle(&mut self, memories: &mut Memories<'_>) -> Result<(), (usize, Trouble)> {
+    /// Completes the last recorded access after its execution; the error contains the lane of a race.
+    pub(super) fn settle(&mut self, memories: &mut Memories<'_>) -> Result<(), (usize, ExecFault)> {
         self.races.settle(memories.global)
     }
 
-    /// Notes an access of shared memory; what lies beyond its end is reported by the access itself.
-    pub(super) fn note_copy(&mut self, access: Access<'_>, at: usize, bytes: usize) -> Result<(), Trouble> {
+    /// Records an access to shared memory; an access beyond its end is reported when it executes.
+    pub(super) fn note_copy(&mut self, access: Access<'_>, at: usize, bytes: usize) -> Result<(), ExecFault> {
         if self.overwrites.is_some() {
             return Ok(());
         }
         self.shared(access, at, bytes, Kind::Write)
     }
 
-    fn shared(&mut self, access: Access<'_>, at: usize, bytes: usize, kind: Kind) -> Result<(), Trouble> {
+    fn shared(&mut self, access: Access<'_>, at: usize, bytes: usize, kind: Kind) -> Result<(), ExecFault> {
         let (warp, place) = (access.warp, access.place as u32);
         let mut unwritten = false;
         for byte in at..at.saturating_add(bytes).min(self.writes.len()) {
             let known = &self.clocks[warp];
             let writes = &mut self.writes[byte];
-            let race = |other: usize, place: u32| Err(Trouble::Race { byte, warp: other, place: place as usize });
-            // Atomics do not race with each other, nor with a load whose value a compare-and-swap checks.
+            let race = |other: usize, place: u32| Err(ExecFault::Race { byte, warp: other, place: place as usize });
+            // Atomics race neither with each other nor with a load whose value a compare-and-swap checks.
             let rivals = if kind == Kind::Atomic || access.inst.rechecked { &writes[..1] } else { &writes[..] };
             if let Some(write) = rivals.iter().find(|write| write.clock > known[usize::from(write.warp)]) {
                 return race(usize::from(write.warp), write.place);

@@ -1,22 +1,22 @@
-//! What executing a kernel's instructions came to.
+//! Counts of executed instructions per kernel.
 
-/// What the executions of one static instruction came to.
+/// The execution counts of one static instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(in super::super) struct Count {
-    /// Executions by a warp.
+    /// Executions per warp (warp instructions).
     pub(in super::super) warps: u64,
-    /// Lanes that were active in them.
+    /// Active lanes summed over the executions (thread instructions).
     pub(in super::super) lanes: u64,
-    /// For accesses of device memory the sectors of 32 bytes, for those of shared memory the passes that bank conflicts cost.
+    /// Sectors of 32 bytes of accesses to device memory, or passes of accesses to shared memory including bank conflicts.
     pub(in super::super) parts: u64,
 }
 
-/// Counts by the place of an instruction in the code.
+/// Counts by instruction index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub(in super::super) struct Tally(pub(in super::super) Vec<Count>);
 
 impl Tally {
-    /// Adds another one's counts.
+    /// Adds the counts of another tally.
     pub(in super::super) fn add(&mut self, other: &Self) {
         self.0.resize(self.0.len().max(other.0.len()), Count::default());
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
@@ -27,9 +27,9 @@ impl Tally {
     }
 }
 
-/// How many different blocks of 32 bytes an access of `bytes` bytes per lane touches.
+/// Returns the number of distinct 32-byte sectors that an access of `bytes` bytes per lane touches.
 pub(super) fn sectors(addresses: &[u64], bytes: u64) -> u64 {
-    // At most two for each lane, since no access is wider than 32 bytes.
+    // Each lane touches at most two sectors, since no access is wider than 32 bytes.
     let mut touched = [0; 64];
     let mut count = 0;
     for &address in addresses {
@@ -43,7 +43,7 @@ pub(super) fn sectors(addresses: &[u64], bytes: u64) -> u64 {
     distinct(&mut touched[..count.min(64)])
 }
 
-/// How many different numbers there are; sorts them.
+/// Sorts numbers and returns the number of distinct ones.
 fn distinct(numbers: &mut [u64]) -> u64 {
     if !numbers.is_sorted() {
         numbers.sort_unstable();
@@ -51,8 +51,8 @@ fn distinct(numbers: &mut [u64]) -> u64 {
     numbers.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64 + u64::from(!numbers.is_empty())
 }
 
-/// How many passes over 32 banks of 4 bytes an access takes: the most different words that lie in one bank, for each group of lanes that
-/// moves 128 bytes.
+/// Returns the passes of an access over 32 banks of 4 bytes: the maximum number of distinct words in one bank, summed over the groups of
+/// lanes that each move 128 bytes.
 pub(super) fn passes(addresses: &[u64], bytes: u64) -> u64 {
     let group = (128 / bytes.max(4)) as usize;
     addresses.chunks(group).map(|lanes| passes_of_group(lanes, bytes)).sum()

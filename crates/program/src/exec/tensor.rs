@@ -1,8 +1,7 @@
-//! Products of matrices by a warp, whose elements lie in the registers of all lanes.
+//! Matrix products of a warp, with the elements in the registers of all lanes.
 //!
-//! The layouts are those of the PTX ISA, "Matrix Fragments for mma". PTX leaves the order and the precision of the sums open, from single
-//! precision on; here they are made by the [`Rule`] of the architecture, bit for bit. Sums of DMMA are fused multiply-adds in ascending order
-//! of k.
+//! The layouts follow the PTX ISA, "Matrix Fragments for mma". PTX specifies neither the order nor the precision of the sums beyond single
+//! precision; here they follow the [`Rule`] of the architecture, bit for bit. Sums of DMMA are fused multiply-adds in ascending order of k.
 
 use std::ops::Range;
 
@@ -13,13 +12,13 @@ use super::half;
 use super::lanes::{Lanes, Row};
 use super::plain::{self, Plain};
 
-/// Largest number of rows, and of columns of the second matrix.
-const MOST_ROWS: usize = 16;
+/// Maximum rows of the first matrix and columns of the second.
+const MAX_ROWS: usize = 16;
 pub(super) const COLUMNS: usize = 8;
-/// Largest k.
-const MOST_K: usize = 64;
+/// Maximum k.
+const MAX_K: usize = 64;
 
-/// Executes a tensor instruction; false when `inst` is none.
+/// Executes a tensor instruction; returns false if `inst` is not one.
 pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -> bool {
     match inst.op {
         Op::Tensor(tensor) => match tensor.a {
@@ -39,7 +38,7 @@ pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32) -
     true
 }
 
-/// Elements in a register; 1 also for elements of two registers.
+/// Returns the elements per register; 1 also for elements that take two registers.
 pub(super) fn per_register(element: Element) -> usize {
     (32 / element.bits()).max(1)
 }
@@ -57,7 +56,8 @@ fn of_first(tensor: Tensor, mut put: impl FnMut(usize, usize, usize, usize, usiz
     }
 }
 
-/// Calls `put(line, place, bits)` for the `per` elements of each lane of a register. Four lanes hold a line of the matrix, and a register eight lines.
+/// Calls `put(line, position, bits)` for the `per` elements of each lane of a register. Four lanes hold a line of the matrix, and a
+/// register holds eight lines.
 #[inline(always)]
 fn parts(words: &Row, per: usize, mut put: impl FnMut(usize, usize, u32)) {
     for (lane, word) in words.iter().enumerate() {
@@ -79,17 +79,17 @@ fn of_second(tensor: Tensor, mut put: impl FnMut(usize, usize, usize, usize, usi
     }
 }
 
-/// The place of an element of the sums: register `i` of a lane, as if each held one.
+/// Returns row and column of the sum in register `i` of a lane, for one sum per register.
 pub(super) fn of_sum(i: usize, lane: usize) -> (usize, usize) {
     (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2)
 }
 
-/// A number as `significand * 2^(exponent - 10)`, or `None` for an infinity and what is no number.
+/// Returns a number as `significand * 2^(exponent - 10)`, or `None` for infinities and NaN.
 fn split(element: Element, word: u32, part: usize) -> Option<(i32, i32)> {
     let half = word >> (16 * part % 32) & 0xffff;
     let byte = word >> (8 * part % 32) & 0xff;
     let (sign, field, fraction, most, bias) = match element {
-        // All numbers but one have values.
+        // All bit patterns except one are numbers.
         Element::E4m3 if byte & 0x7f == 0x7f => return None,
         Element::E4m3 => (byte >> 7, byte >> 3 & 0xf, (byte & 7) << 7, u32::MAX, 7),
         Element::E5m2 => (byte >> 7, byte >> 2 & 0x1f, (byte & 3) << 8, 0x1f, 15),
@@ -100,12 +100,12 @@ fn split(element: Element, word: u32, part: usize) -> Option<(i32, i32)> {
     if field == most {
         return None;
     }
-    // A subnormal number has the least exponent and no leading one.
+    // A subnormal number has the minimum exponent and no leading one.
     let significand = (fraction | u32::from(field != 0) << 10) as i32;
     Some((if sign == 1 { -significand } else { significand }, field.max(1) as i32 - bias))
 }
 
-/// The value of an element of a word.
+/// Returns the value of an element of a word.
 fn number(element: Element, word: u32, part: usize) -> f64 {
     let upper = (word >> (16 * part % 32)) as u16;
     match element {
@@ -120,11 +120,11 @@ fn number(element: Element, word: u32, part: usize) -> f64 {
     }
 }
 
-/// Elements of a matrix, significand and exponent apart, and whether all of them are finite.
+/// The elements of a matrix with separate significands and exponents, and a flag that is true if all of them are finite.
 pub(super) struct Split<const ROWS: usize, const COLUMNS: usize> {
     pub(super) significands: [[i32; COLUMNS]; ROWS],
     exponents: [[i32; COLUMNS]; ROWS],
-    /// Their values, where some are not finite.
+    /// Values of the elements, if some are not finite.
     pub(super) values: [[f64; COLUMNS]; ROWS],
     finite: bool,
 }
@@ -150,7 +150,7 @@ impl<const ROWS: usize, const COLUMNS: usize> Split<ROWS, COLUMNS> {
 /// A row of sums while a matrix unit adds to them.
 #[derive(Clone, Copy)]
 pub(super) struct Sums {
-    /// The bits of each, of half precision where `half`.
+    /// Bits of each sum, in half precision if `half`.
     pub(super) bits: [u32; COLUMNS],
     pub(super) half: bool,
 }
@@ -160,7 +160,7 @@ impl Sums {
         if self.half { half::to_f64(self.bits[column] as u16) } else { f64::from(f32::from_bits(self.bits[column])) }
     }
 
-    /// A sum as `significand * 2^(exponent - 23)`.
+    /// Returns a sum as `significand * 2^(exponent - 23)`.
     fn split(self, column: usize) -> Option<(i32, i32)> {
         let bits = self.bits[column];
         if self.half {
@@ -174,7 +174,7 @@ impl Sums {
         Some((if bits >> 31 == 1 { -significand } else { significand }, field.max(1) as i32 - 127))
     }
 
-    /// Adds the products of a chunk: of part of a row of the first matrix, and as many rows of the second.
+    /// Adds the products of a chunk: a part of a row of the first matrix times the corresponding rows of the second.
     pub(super) fn add<const N: usize, const K: usize>(
         &mut self,
         rule: Rule,
@@ -204,7 +204,7 @@ impl Sums {
                 most[column] = most[column].max(exponent);
             }
         }
-        // Truncated towards zero.
+        // Truncates towards zero.
         let fraction = u32::from(rule.fraction);
         let align = |value: i32, bits: u32, below: i32| {
             let down = below as u32 + bits.saturating_sub(fraction);
@@ -253,20 +253,20 @@ impl Sums {
     }
 }
 
-/// `sum * 2^exponent` rounded to half precision; a zero is positive.
+/// Returns `sum * 2^exponent` rounded to half precision; a zero is positive.
 fn half_of(sum: i64, exponent: i32) -> u32 {
     let bits = half::from_f64(sum as f64 * half::power(exponent), Round::Near);
     if bits == 0x8000 { 0 } else { u32::from(bits) }
 }
 
-/// `sum * 2^exponent` truncated to single precision; a zero is positive, and what is too large infinite.
+/// Returns `sum * 2^exponent` truncated to single precision; a zero is positive, and an overflow is infinite.
 fn single_of(sum: i64, exponent: i32) -> u32 {
     let magnitude = sum.unsigned_abs();
     if magnitude == 0 {
         return 0;
     }
     let top = 63 - magnitude.leading_zeros() as i32;
-    // A subnormal number has the bits of a smaller exponent cut off.
+    // In a subnormal number the bits below the minimum exponent are cut off.
     let least = (exponent + top).max(-126);
     let shift = least - 23 - exponent;
     let kept = match shift {
@@ -283,17 +283,17 @@ fn single_of(sum: i64, exponent: i32) -> u32 {
 }
 
 fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tensor) {
-    // Elements with exponents apart, where sums need them.
-    let mut apart: Option<(Split<MOST_ROWS, 16>, Split<16, COLUMNS>)> = None;
+    // Elements with separate exponents, computed only if sums need them.
+    let mut apart: Option<(Split<MAX_ROWS, 16>, Split<16, COLUMNS>)> = None;
     let word = |source: usize, register: usize, lane: usize| lanes.row(pool, inst.src[source].row + register as u16)[lane];
-    let plain = (!tensor.half && plain::takes(tensor.a) && plain::takes(tensor.b)).then(|| {
-        let (mut a, mut b) = ([[0; 16]; MOST_ROWS], [[0; COLUMNS]; 16]);
-        // The same layout as `of_first` and `of_second`, one register at a time, which is faster.
+    let plain = (!tensor.half && plain::supports(tensor.a) && plain::supports(tensor.b)).then(|| {
+        let (mut a, mut b) = ([[0; 16]; MAX_ROWS], [[0; COLUMNS]; 16]);
+        // The layout of `of_first` and `of_second`, processed one register at a time, which is faster.
         let (per, blocks) = (per_register(tensor.a), usize::from(tensor.m) / 8);
         for register in 0..blocks * usize::from(tensor.k) / (4 * per) {
             let words = lanes.row(pool, inst.src[0].row + register as u16);
             let (row, k) = (8 * (register % blocks), register / blocks * 4 * per);
-            parts(words, per, |line, place, word| a[(row + line) % MOST_ROWS][(k + place) % 16] = word);
+            parts(words, per, |line, place, word| a[(row + line) % MAX_ROWS][(k + place) % 16] = word);
         }
         let per = per_register(tensor.b);
         for register in 0..usize::from(tensor.k) / (4 * per) {
@@ -302,18 +302,18 @@ fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tenso
         }
         wide(Matrices { a: &a, b: &b, tensor })
     });
-    let mut sums = [[0; COLUMNS]; MOST_ROWS];
+    let mut sums = [[0; COLUMNS]; MAX_ROWS];
     let registers = if tensor.half { 2 } else { 4 };
-    take(std::array::from_fn(|i| lanes.row(pool, inst.src[2].row + (i % registers) as u16)), tensor.half, &mut sums);
+    unpack_sums(std::array::from_fn(|i| lanes.row(pool, inst.src[2].row + (i % registers) as u16)), tensor.half, &mut sums);
     let k = usize::from(tensor.k);
     let chunk = usize::from(tensor.rule.bytes) * per_register(tensor.a) / 4;
     for start in (0..k).step_by(chunk) {
         let chunk = start..(start + chunk).min(k);
         let done = match &plain {
             Some((a, b)) => wide(Chunk { sums: &mut sums, rule: tensor.rule, a, b, chunk: chunk.clone() }),
-            None => [false; MOST_ROWS],
+            None => [false; MAX_ROWS],
         };
-        if done == [true; MOST_ROWS] {
+        if done == [true; MAX_ROWS] {
             continue;
         }
         let (a, b) = apart.get_or_insert_with(|| {
@@ -328,14 +328,14 @@ fn floats(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tenso
             *bits = sums.bits;
         }
     }
-    for (i, out) in give(&sums, tensor.half).iter().enumerate().take(registers) {
+    for (i, out) in pack_sums(&sums, tensor.half).iter().enumerate().take(registers) {
         lanes.set(inst.dst + i as u16, mask, out);
     }
 }
 
 /// Unpacks the accumulator registers of eight columns. Half-precision accumulators take two registers, each with two sums per lane.
-pub(super) fn take(words: [&Row; 4], half: bool, sums: &mut [[u32; COLUMNS]; MOST_ROWS]) {
-    let (upper, lower) = sums.split_at_mut(MOST_ROWS / 2);
+pub(super) fn unpack_sums(words: [&Row; 4], half: bool, sums: &mut [[u32; COLUMNS]; MAX_ROWS]) {
+    let (upper, lower) = sums.split_at_mut(MAX_ROWS / 2);
     for (lane, place) in (0..32).map(|lane| (lane, lane % 4 * 2)) {
         for (half_of, rows) in [&mut *upper, &mut *lower].into_iter().enumerate() {
             let row = &mut rows[lane / 4];
@@ -348,9 +348,9 @@ pub(super) fn take(words: [&Row; 4], half: bool, sums: &mut [[u32; COLUMNS]; MOS
 }
 
 /// Packs the accumulators of eight columns into registers; half-precision accumulators leave the last two unused.
-pub(super) fn give(sums: &[[u32; COLUMNS]; MOST_ROWS], half: bool) -> [Row; 4] {
+pub(super) fn pack_sums(sums: &[[u32; COLUMNS]; MAX_ROWS], half: bool) -> [Row; 4] {
     let mut out = [[0; 32]; 4];
-    let (upper, lower) = sums.split_at(MOST_ROWS / 2);
+    let (upper, lower) = sums.split_at(MAX_ROWS / 2);
     for (lane, place) in (0..32).map(|lane| (lane, lane % 4 * 2)) {
         for (half_of, rows) in [upper, lower].into_iter().enumerate() {
             let row = &rows[lane / 4];
@@ -365,13 +365,13 @@ pub(super) fn give(sums: &[[u32; COLUMNS]; MOST_ROWS], half: bool) -> [Row; 4] {
 
 /// Converts two matrices for [`plain::add`].
 struct Matrices<'a> {
-    a: &'a [[u32; 16]; MOST_ROWS],
+    a: &'a [[u32; 16]; MAX_ROWS],
     b: &'a [[u32; COLUMNS]; 16],
     tensor: Tensor,
 }
 
 impl Task for Matrices<'_> {
-    type Output = (Plain<MOST_ROWS, 16>, Plain<16, COLUMNS>);
+    type Output = (Plain<MAX_ROWS, 16>, Plain<16, COLUMNS>);
 
     #[inline(always)]
     fn run(self) -> Self::Output {
@@ -381,16 +381,16 @@ impl Task for Matrices<'_> {
 
 /// The fast path of one chunk of a product.
 struct Chunk<'a> {
-    sums: &'a mut [[u32; COLUMNS]; MOST_ROWS],
+    sums: &'a mut [[u32; COLUMNS]; MAX_ROWS],
     rule: Rule,
-    a: &'a Plain<MOST_ROWS, 16>,
+    a: &'a Plain<MAX_ROWS, 16>,
     b: &'a Plain<16, COLUMNS>,
     chunk: Range<usize>,
 }
 
 impl Task for Chunk<'_> {
-    /// The rows that were computed.
-    type Output = [bool; MOST_ROWS];
+    /// For each row, `true` if it was computed.
+    type Output = [bool; MAX_ROWS];
 
     #[inline(always)]
     fn run(self) -> Self::Output {
@@ -399,7 +399,7 @@ impl Task for Chunk<'_> {
 }
 
 fn doubles(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tensor) {
-    let mut a = [[0.0; 16]; MOST_ROWS];
+    let mut a = [[0.0; 16]; MAX_ROWS];
     let mut b = [[0.0; COLUMNS]; 16];
     let wide = |source: usize, register: usize, lane: usize| {
         let row = inst.src[source].row + 2 * register as u16;
@@ -422,8 +422,8 @@ fn doubles(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tens
 }
 
 fn integers(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Tensor) {
-    let mut a = [[0; MOST_K]; MOST_ROWS];
-    let mut b = [[0; COLUMNS]; MOST_K];
+    let mut a = [[0; MAX_K]; MAX_ROWS];
+    let mut b = [[0; COLUMNS]; MAX_K];
     let part = |element: Element, source: usize, register: usize, part: usize, lane: usize| {
         let word = lanes.row(pool, inst.src[source].row + register as u16)[lane];
         let Element::Integer(bits, signed) = element else { return 0 };
@@ -448,11 +448,11 @@ fn integers(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, tensor: Ten
     }
 }
 
-/// A step of Volta's m8n8k4: lanes 4q to 4q + 3 and 4q + 16 to 4q + 19 multiply matrices of their own. A step makes the sums of two
+/// Executes a step of Volta's m8n8k4: lanes 4q to 4q + 3 and 4q + 16 to 4q + 19 multiply separate matrices. A step computes the sums of two
 /// registers.
 fn quad(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, (step, halves, a_column, b_column): (u8, bool, bool, bool)) {
     let word = |source: usize, register: usize, lane: usize| lanes.row(pool, inst.src[source].row + register as u16)[lane];
-    // Element `line` of four that a lane of eight holds, by its place in its matrix.
+    // Returns word and half of element `i` of the four that a lane holds.
     let pick = |source: usize, lane: usize, i: usize| (word(source, i / 2, lane), i % 2);
     let lane_of = |quad: usize, place: usize| 4 * quad + place % 4 + place / 4 * 16;
     let a = |quad: usize, row: usize, k: usize| match a_column {
@@ -503,7 +503,7 @@ mod tests {
 
     use super::*;
 
-    /// A dot product with an addend. Also computes it by the fast path where that is possible, checks that both agree, and returns whether it was.
+    /// Returns a dot product with an addend, and true if the fast path also computed it; checks that both paths agree.
     fn dot(rule: Rule, (element, half): (Element, bool), a: &[u32], b: &[u32], addend: u32) -> (u32, bool) {
         let (mut first, mut second) = (Split::<1, 16>::new(), Split::<16, COLUMNS>::new());
         let (mut words, mut others) = ([[0; 16]; 1], [[0; COLUMNS]; 16]);
@@ -529,7 +529,7 @@ mod tests {
         (sums.bits[0], quick.is_some())
     }
 
-    /// A dot product of 32 bytes of two types, by name, with an addend, as warp groups make it.
+    /// Returns a dot product of 32 bytes with an addend as computed by warp groups; the element types are given by name.
     fn bytes((first, second): (&str, &str), half: bool, a: &[u32], b: &[u32], addend: u32) -> u32 {
         let element = |name: &str| if name == "e4m3" { Element::E4m3 } else { Element::E5m2 };
         let (mut rows, mut columns) = (Split::<1, 32>::new(), Split::<32, COLUMNS>::new());
@@ -544,7 +544,8 @@ mod tests {
 
     #[test]
     fn sums_of_bytes_keep_thirteen_bits_of_fraction() {
-        // Dot products of 32 bytes by MMA-Sim's rule, in rational arithmetic: types, bits of the sum, factors, addend and result.
+        // The file contains dot products of 32 bytes by MMA-Sim's rule in rational arithmetic: types, bits of the sum, factors, addend and
+        // result.
         let text = include_str!("../../../../tests/data/programs/byte_sums.txt");
         for line in text.lines() {
             let parts: Vec<&str> = line.split(' ').collect();
@@ -558,7 +559,8 @@ mod tests {
 
     #[test]
     fn dot_products_are_those_of_the_hardware() {
-        // Lines of `programs/tools/matrix_sums.py`; tests/matrix.sh has it write a million of each rule into a file that this variable names.
+        // The file contains lines of `programs/tools/matrix_sums.py`; tests/matrix.sh makes it write a million lines of each rule into the
+        // file that this variable names.
         let few = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/programs/matrix_sums.txt");
         let file = std::env::var("WARPSHARD_MATRIX_SUMS").unwrap_or_else(|_| few.into());
         let lines = BufReader::new(std::fs::File::open(&file).unwrap_or_else(|error| panic!("{file}: {error}"))).lines();

@@ -1,4 +1,4 @@
-//! Single instructions over edge values, each against a computation on the host.
+//! Tests of single instructions over edge values, each against a computation on the host.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use super::super::listing::Module;
 use super::super::memory::Memory;
 use super::{Executor, Kernel, KernelCode, Tally};
 
-/// Integers at which something changes.
+/// Edge values of integers.
 pub(super) const WORDS: [u32; 16] =
     [0, 1, 2, 3, 31, 32, 33, 63, 64, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, 0xffff_ffff, 0xffff_fffe, 0x1234_5678, 0xdead_beef];
 
-/// Numbers of single precision at which something changes.
+/// Edge values of single-precision numbers.
 pub(super) const FLOATS: [u32; 18] = [
     0,
     0x8000_0000,
@@ -36,8 +36,8 @@ pub(super) const FLOATS: [u32; 18] = [
     0xcf80_0000,
 ];
 
-/// Executes `code` with a, b and c of each lane in R4, R5 and R6 (pairs R4, R6, R8 where they are given as 64 bits); returns R10 and R11 of each
-/// lane. The first word of every instruction's encoding is `imm` in its upper half.
+/// Executes `code` with a, b and c of each lane in R4, R5 and R6 (64-bit values in the pairs R4, R6 and R8); returns R10 and R11 of each
+/// lane. The first word of every instruction's encoding contains `imm` in its upper half.
 pub(super) fn lanes(code: &[&str], inputs: &[[u64; 3]], wide: bool) -> Vec<u64> {
     let mut results = Vec::new();
     for chunk in inputs.chunks(32) {
@@ -84,14 +84,14 @@ pub(super) fn lanes(code: &[&str], inputs: &[[u64; 3]], wide: bool) -> Vec<u64> 
         };
         Executor::default()
             .ctas(&kernel, &mut memory, 0, false, (&mut Tally::default(), false))
-            .unwrap_or_else(|trouble| panic!("{trouble:?}"));
+            .unwrap_or_else(|fault| panic!("{fault:?}"));
         let bytes = &memory.allocations()[buffer].bytes;
         results.extend((0..chunk.len()).map(|lane| u64::from_le_bytes(bytes[32 * lane + 24..32 * lane + 32].try_into().unwrap())));
     }
     results
 }
 
-/// Checks `code` for all triples of words (with the third taken from a few) against `expected`, whose result is R10.
+/// Checks `code` for all triples of words (the third from a smaller set) against `expected`; the result is in R10.
 pub(super) fn check(code: &[&str], values: &[u32], expected: impl Fn(u32, u32, u32) -> u32) {
     let thirds = [values[0], values[values.len() / 2], values[values.len() - 1]];
     let inputs: Vec<[u64; 3]> =
@@ -206,7 +206,7 @@ fn bits_and_shifts() {
         }))
     });
     check(&["ISETP.LT.AND P0, P1, R4, R5, PT", "PLOP3.LUT P2, PT, P0, P1, PT, 0x28, 0x0", "SEL R10, R4, R5, P2"], &WORDS, |a, b, _| {
-        // 0x28 with a third input that is true: exactly one of the two others.
+        // Truth table 0x28 with a true third input is true if exactly one of the two others is true.
         if ((a as i32) < (b as i32)) != ((a as i32) >= (b as i32)) { a } else { b }
     });
     check(&["ISETP.EQ.AND P1, PT, R4, R5, PT", "P2R R10, PR, RZ, 0x7f"], &WORDS, |a, b, _| u32::from(a == b) << 1);
@@ -214,7 +214,7 @@ fn bits_and_shifts() {
     check(&["UISETP.NE.AND UP2, UPT, URZ, 0x5, UPT", "UP2UR UR5, UPR, URZ, 0x7f", "IADD3 R10, RZ, UR5, RZ"], &WORDS, |_, _, _| 4);
 }
 
-/// What single precision has where there is no number.
+/// Returns the bits of a number, or the hardware's bit pattern for NaN.
 pub(super) fn canonical(value: f32) -> u32 {
     if value.is_nan() { 0x7fff_ffff } else { value.to_bits() }
 }
@@ -273,7 +273,7 @@ fn directed_rounding_brackets_the_exact_result() {
         assert!(f(down[i]) <= exact && exact <= f(up[i]), "{a:#x} * {b:#x}");
         assert!(near[i] == down[i] || near[i] == up[i] || exact == 0.0);
         assert!(f(zero[i]).abs() <= exact.abs() && (zero[i] == down[i] || zero[i] == up[i]));
-        // Neighbours, unless the product is exact.
+        // Both results are neighbours unless the product is exact.
         let (low, high) = (f32::from_bits(down[i] as u32), f32::from_bits(up[i] as u32));
         assert!(low == high || low.next_up() == high, "{low:e} {high:e}");
     }
@@ -383,9 +383,9 @@ fn branches_ask_whether_the_warp_is_together() {
 }
 
 #[test]
-fn paths_part_and_meet_again() {
+fn paths_diverge_and_reconverge() {
     let inputs: Vec<[u64; 3]> = (0..32).map(|lane| [lane, 0, 0]).collect();
-    // Code begins at 0x60: a loop of as many turns as the lane's number, then a vote of all that came back.
+    // The code begins at 0x60: a loop with as many iterations as the lane's number, then a vote of all lanes that have left it.
     let code = [
         "MOV R10, RZ",
         "BSSY B0, ->0xb0",

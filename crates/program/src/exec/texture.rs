@@ -1,26 +1,26 @@
-//! Texture and surface objects: which texels a place in an image stands for, and what is read there.
+//! Texture and surface objects: selection and filtering of texels.
 //!
-//! An object is a number, from 1 in the order of the launch file. Its image lies in a buffer row after row, as linear memory of CUDA does.
-//! Filters are those of the CUDA C++ Programming Guide, appendix "Texture Fetching".
+//! An object is a number, starting at 1 in the order of the launch file. Its image is stored row by row in a buffer, like linear memory of
+//! CUDA. Filters follow the CUDA C++ Programming Guide, appendix "Texture Fetching".
 
 use super::super::contents::Element;
 use super::super::isa::Space;
 use super::super::schema::{Filter, Outside};
 use super::access::Memories;
-use super::cta::Trouble;
+use super::cta::ExecFault;
 
-/// Steps between two texels in which a filter tells places apart: its fractions have 8 bits.
+/// Filter weights between two texels: weights have 8 fraction bits.
 const STEPS: f64 = 256.0;
 
 /// An image in device memory.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) struct Texture {
-    /// Where it begins.
+    /// Address of the image.
     pub(in super::super) start: u64,
     pub(in super::super) element: Element,
-    /// Numbers of a texel.
+    /// Components per texel.
     pub(in super::super) channels: u8,
-    /// Width, height, and depth or layers.
+    /// Width, height, and depth or number of layers.
     pub(in super::super) size: [u32; 3],
     pub(in super::super) layered: bool,
     pub(in super::super) outside: Outside,
@@ -29,45 +29,45 @@ pub(in super::super) struct Texture {
     pub(in super::super) filter: Filter,
 }
 
-/// The texels beside a place along one dimension, and the share of the second one.
+/// The two texels around a coordinate in one dimension.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Beside {
-    /// The number of the first, which may lie outside of the image.
+pub(super) struct TexelPair {
+    /// Index of the first texel, which may be outside of the image.
     pub(super) first: f64,
     pub(super) share: f64,
 }
 
-impl Beside {
-    /// One texel.
+impl TexelPair {
+    /// Returns a position exactly on one texel.
     pub(super) fn texel(number: u32) -> Self {
         Self { first: f64::from(number), share: 0.0 }
     }
 }
 
 impl Texture {
-    /// A place along one dimension in texels.
+    /// Converts a coordinate in one dimension to texels.
     fn in_texels(&self, place: f32, dimension: usize) -> f64 {
         let wide = f64::from(place) * if self.normalized { f64::from(self.size[dimension]) } else { 1.0 };
         if wide.is_nan() { 0.0 } else { wide }
     }
 
-    /// The texels between whose centres a place lies, in texels or from 0 to 1.
-    pub(super) fn between(&self, place: f32, dimension: usize) -> Beside {
+    /// Returns the two texels whose centres surround a coordinate, which is in texels or normalised.
+    pub(super) fn between(&self, place: f32, dimension: usize) -> TexelPair {
         let place = self.in_texels(place, dimension) - 0.5;
         let first = place.floor();
         let share = if first.is_finite() { ((place - first) * STEPS).round() / STEPS } else { 0.0 };
-        Beside { first, share }
+        TexelPair { first, share }
     }
 
-    /// What is read at a place: the texel in which it lies, or those around it by the filter.
-    pub(super) fn beside(&self, place: f32, dimension: usize) -> Beside {
+    /// Returns the texels that a filter reads at a coordinate: the texel that contains it, or the surrounding ones.
+    pub(super) fn beside(&self, place: f32, dimension: usize) -> TexelPair {
         match self.filter {
-            Filter::Point => Beside { first: self.in_texels(place, dimension).floor(), share: 0.0 },
+            Filter::Point => TexelPair { first: self.in_texels(place, dimension).floor(), share: 0.0 },
             Filter::Linear => self.between(place, dimension),
         }
     }
 
-    /// The texel that stands for number `texel` along one dimension; `None` where the image has none.
+    /// Applies the addressing mode to the texel index `texel` in one dimension; returns `None` for a border value.
     fn inside(&self, texel: f64, dimension: usize) -> Option<u32> {
         let size = f64::from(self.size[dimension]);
         let last = size - 1.0;
@@ -85,9 +85,9 @@ impl Texture {
         }
     }
 
-    /// The texel at a corner of what lies around a place: bit i of `corner` asks for the second one along dimension i. `None` where the image
-    /// has none.
-    pub(super) fn corner(&self, around: &[Beside; 3], corner: usize) -> Option<[u32; 3]> {
+    /// Returns the texel at a corner of the filter footprint: bit i of `corner` selects the second texel in dimension i. Returns `None` for
+    /// a border value.
+    pub(super) fn corner(&self, around: &[TexelPair; 3], corner: usize) -> Option<[u32; 3]> {
         let mut texel = [0; 3];
         for (dimension, (number, beside)) in texel.iter_mut().zip(around).enumerate() {
             *number = self.inside(beside.first + (corner >> dimension & 1) as f64, dimension)?;
@@ -95,15 +95,15 @@ impl Texture {
         Some(texel)
     }
 
-    /// The first texel around a place; `None` where it lies outside of the image.
-    pub(super) fn exactly(&self, around: &[Beside; 3]) -> Option<[u32; 3]> {
+    /// Returns the first texel of a footprint, or `None` if it is outside of the image.
+    pub(super) fn exactly(&self, around: &[TexelPair; 3]) -> Option<[u32; 3]> {
         let inside = around.iter().zip(self.size).all(|(beside, size)| (0.0..f64::from(size)).contains(&beside.first));
         inside.then(|| around.map(|beside| beside.first as u32))
     }
 
-    /// The four numbers of what is read around a place: of one texel as it is, of several their weighted sum, in double precision and
-    /// rounded once.
-    pub(super) fn filtered(&self, around: &[Beside; 3], memories: &mut Memories<'_>, thread: usize) -> Result<[u32; 4], Trouble> {
+    /// Returns the four components of a filtered sample: one texel unchanged, or the weighted sum of several, computed in double precision
+    /// and rounded once.
+    pub(super) fn filtered(&self, around: &[TexelPair; 3], memories: &mut Memories<'_>, thread: usize) -> Result<[u32; 4], ExecFault> {
         if self.filter == Filter::Point {
             return self.read(self.corner(around, 0), memories, thread);
         }
@@ -119,27 +119,27 @@ impl Texture {
         Ok(sums.map(|sum| (sum as f32).to_bits()))
     }
 
-    /// The address that stands for an access of what lies around a place: that of the first texel, or of the nearest one in the image.
-    pub(super) fn address_of(&self, around: &[Beside; 3]) -> u64 {
+    /// Returns the address of an access to a footprint for the timing model: its first texel, or the nearest texel in the image.
+    pub(super) fn address_of(&self, around: &[TexelPair; 3]) -> u64 {
         let along = |dimension: usize| {
-            let Beside { first, .. } = around[dimension];
+            let TexelPair { first, .. } = around[dimension];
             self.inside(first, dimension).unwrap_or_else(|| first.clamp(0.0, f64::from(self.size[dimension] - 1)) as u32)
         };
         self.address(std::array::from_fn(along))
     }
 
-    /// The address of a texel.
+    /// Returns the address of a texel.
     pub(super) fn address(&self, [x, y, z]: [u32; 3]) -> u64 {
         let number = (u64::from(z) * u64::from(self.size[1]) + u64::from(y)) * u64::from(self.size[0]) + u64::from(x);
         self.start + number * self.texel()
     }
 
-    /// Bytes of a texel.
+    /// Returns the bytes per texel.
     pub(super) fn texel(&self) -> u64 {
         u64::from(self.channels) * self.element.bytes() as u64
     }
 
-    /// A number of a texel as a register holds it.
+    /// Converts a component of a texel to its register value.
     fn number(&self, raw: u64) -> u32 {
         let raw = raw as u32;
         match (self.element, self.fractions) {
@@ -153,8 +153,8 @@ impl Texture {
         }
     }
 
-    /// The numbers of a texel; zeros where the image has none.
-    pub(super) fn read(&self, texel: Option<[u32; 3]>, memories: &mut Memories<'_>, thread: usize) -> Result<[u32; 4], Trouble> {
+    /// Returns the components of a texel, or zeros outside of the image.
+    pub(super) fn read(&self, texel: Option<[u32; 3]>, memories: &mut Memories<'_>, thread: usize) -> Result<[u32; 4], ExecFault> {
         let mut numbers = [0; 4];
         if let Some(texel) = texel {
             let bytes = self.element.bytes();
@@ -166,7 +166,7 @@ impl Texture {
     }
 }
 
-/// The low bytes of a word as a signed number.
+/// Sign-extends the low bytes of a word.
 pub(super) fn extended(raw: u32, bytes: usize) -> i32 {
     let shift = 32 - 8 * bytes as u32;
     (raw << shift) as i32 >> shift
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn places_outside_of_an_image_are_what_its_mode_says() {
+    fn coordinates_outside_of_an_image_follow_its_mode() {
         let along = |outside, normalized, place| {
             let texture = texture(outside, normalized);
             texture.inside(texture.beside(place, 0).first, 0)
@@ -208,12 +208,12 @@ mod tests {
     fn a_filter_weighs_the_texels_on_both_sides_in_steps_of_one_256th() {
         let texture = Texture { filter: Filter::Linear, ..texture(Outside::Clamp, false) };
         let beside = |place| {
-            let Beside { first, share } = texture.beside(place, 0);
+            let TexelPair { first, share } = texture.beside(place, 0);
             (first, share)
         };
         assert_eq!([0.5, 1.0, 1.25].map(beside), [(0.0, 0.0), (0.0, 0.5), (0.0, 0.75)]);
         assert_eq!([0.0, -7.25, 3.75].map(beside), [(-1.0, 0.5), (-8.0, 0.25), (3.0, 0.25)]);
-        // A share is rounded to the nearest step, of which the last is the next texel.
+        // A weight is rounded to the nearest step; the last step is the next texel.
         assert_eq!([1.0 + 0.4 / 256.0, 1.0 + 0.6 / 256.0, 1.499_999].map(beside), [(0.0, 0.5), (0.0, 129.0 / 256.0), (0.0, 1.0)]);
         assert_eq!([f32::INFINITY, f32::NAN].map(|place| beside(place).1), [0.0, 0.5]);
     }
@@ -222,13 +222,13 @@ mod tests {
     fn an_access_outside_of_an_image_counts_with_the_address_of_the_nearest_texel() {
         let at = |outside, x, y| {
             let texture = texture(outside, false);
-            texture.address_of(&[texture.beside(x, 0), texture.beside(y, 1), Beside::default()])
+            texture.address_of(&[texture.beside(x, 0), texture.beside(y, 1), TexelPair::default()])
         };
         assert_eq!([at(Outside::Border, -3.0, 1.0), at(Outside::Border, 9.0, 9.0), at(Outside::Clamp, 2.5, 1.5)], [4, 7, 6]);
     }
 
     #[test]
-    fn integers_become_fractions_where_that_is_asked_for() {
+    fn integers_become_fractions_on_request() {
         let of = |element, raw| f32::from_bits(Texture { element, fractions: true, ..texture(Outside::Clamp, false) }.number(raw));
         assert_eq!((of(Element::Unsigned(1), 255), of(Element::Unsigned(2), 0)), (1.0, 0.0));
         assert_eq!(

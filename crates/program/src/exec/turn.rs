@@ -1,22 +1,23 @@
-//! The turn of a path: its instructions one after the other, until the warp's paths change or others are to go on.
+//! The turn of a path: it executes instructions in sequence until the warp's paths change or another path gets a turn.
 //!
-//! This is the executor's inner loop, compiled for the host's vectors ([`wide`](warpshard_base::wide)): what matters in it is inlined.
+//! This is the executor's inner loop, compiled for the host's vector extensions ([`wide`](warpshard_base::wide)); its hot functions are
+//! inlined.
 
 use warpshard_base::{LaneMask, Task};
 use warpshard_workload::{CONSTANT_LINE_BYTES, CachePolicy, MemSpace, constant_address};
 
 use super::super::isa::{Barrier, Group, Inst, Number, Op, Special};
 use super::access::{self, Memories};
-use super::at_once;
-use super::cta::{Context, Flow, Kernel, Located, SHARED_WINDOW, Trouble};
+use super::block_access;
+use super::cta::{Context, ExecFault, Flow, Kernel, Located, SHARED_WINDOW};
 use super::lanes::Row;
 use super::shadow::Access;
 use super::tally::{passes, sectors};
 use super::warp::Wait;
 use super::warp::Warp;
-use super::{bulk, control, convert, cross, float, footprint, image, integer, mbarrier, outside, products, tensor};
+use super::{bulk, control, convert, cross, float, footprint, image, integer, mbarrier, products, runtime_calls, tensor};
 
-/// A path that executes until the warp's paths change or others are to go on.
+/// The turn of a path until the warp's paths change or another path gets a turn.
 pub(super) struct Turn<'t, 'm, 'c> {
     pub(super) warp: &'t mut Warp,
     pub(super) number: usize,
@@ -41,17 +42,17 @@ impl Task for Turn<'_, '_, '_> {
         let mut begun = warp.executed;
         for _ in 0..kernel.turn() {
             let Some(inst) = code.get(place) else {
-                return Err((number, place.min(code.len().saturating_sub(1)), lane, Trouble::RanOff));
+                return Err((number, place.min(code.len().saturating_sub(1)), lane, ExecFault::NoInstruction));
             };
             let mask = warp.lanes.guarded(inst, active);
             warp.executed += 1;
             if warp.executed > kernel.limit {
-                return Err((number, place, lane, endless(warp, kernel, memories)));
+                return Err((number, place, lane, limit_exceeded(warp, kernel, memories)));
             }
             let count = &mut context.tally.0[place];
             count.warps += 1;
             count.lanes += u64::from(mask.count_ones());
-            if context.record && !matches!(inst.group, Group::Access | Group::Image | Group::Beside) {
+            if context.record && !matches!(inst.group, Group::Access | Group::Image | Group::Payload) {
                 warp.stream.op(place as u32, LaneMask(mask));
             }
             let wide = if inst.uniform && mask != 0 { u32::MAX } else { mask };
@@ -61,7 +62,7 @@ impl Task for Turn<'_, '_, '_> {
                 Group::Access => {
                     let places = access::addresses(&inst.address, &warp.lanes, pool);
                     if context.record || context.measure {
-                        // An asynchronous copy writes zeros where its predicate is false, and reads nothing.
+                        // An asynchronous copy writes zeros and reads nothing if its predicate is false.
                         let reads = if let Op::CopyAsync { .. } = inst.op { warp.lanes.predicate(inst.conditions[0]) } else { u32::MAX };
                         note_access(warp, place, mask & reads, &places, context);
                     }
@@ -71,17 +72,17 @@ impl Task for Turn<'_, '_, '_> {
                         let access = Access { inst, warp: number, place, mask, addresses: &places, strong };
                         let noted = shadow.note(access, memories);
                         memories.shadow = Some(shadow);
-                        noted.map_err(|(lane, trouble)| (number, place, lane, trouble))?;
+                        noted.map_err(|(lane, fault)| (number, place, lane, fault))?;
                     }
-                    // In a cluster an address tells whose shared memory is meant.
-                    if memories.peers.len() > 1 || !at_once::execute(inst, &mut warp.lanes, pool, mask, &places, memories) {
+                    // In a cluster the address selects the CTA whose shared memory is accessed.
+                    if memories.peers.len() > 1 || !block_access::execute(inst, &mut warp.lanes, pool, mask, &places, memories) {
                         access::execute(inst, &mut warp.lanes, pool, mask, &places, memories, (32 * number, place))
-                            .map_err(|(lane, trouble)| (number, place, lane, trouble))?;
+                            .map_err(|(lane, fault)| (number, place, lane, fault))?;
                     }
                     if let Some(mut shadow) = memories.shadow.take() {
                         let settled = shadow.settle(memories);
                         memories.shadow = Some(shadow);
-                        settled.map_err(|(lane, trouble)| (number, place, lane, trouble))?;
+                        settled.map_err(|(lane, fault)| (number, place, lane, fault))?;
                     }
                 }
                 Group::Branch if alone => {
@@ -103,12 +104,13 @@ impl Task for Turn<'_, '_, '_> {
                         shadow.fence();
                     }
                     if !alone {
-                        // Others go on where the path changes, never between instructions that pass a uniform register on.
-                        warp.use_up(path, warp.executed - begun);
+                        // Other paths get a turn only at instructions that may change the path, never between instructions that pass on a
+                        // uniform register.
+                        warp.count_executed(path, warp.executed - begun);
                         begun = warp.executed;
                     }
                     match other(inst, warp, number, path, mask, pool, (context, memories))
-                        .map_err(|(at, trouble)| (number, place, at.unwrap_or(lane), trouble))?
+                        .map_err(|(at, fault)| (number, place, at.unwrap_or(lane), fault))?
                     {
                         Flow::Next(next) => place = next,
                         Flow::Changed => return Ok(()),
@@ -118,16 +120,16 @@ impl Task for Turn<'_, '_, '_> {
             }
             place += 1;
         }
-        // Others go first the next time.
+        // The other paths precede this one in the next turn.
         warp.paths[path].place = place;
         if !alone {
-            warp.step_back(path);
+            warp.yield_turn(path);
         }
         Ok(())
     }
 }
 
-/// What is neither arithmetic nor an access. Trouble comes with its lane, if it is that of one.
+/// Executes an instruction that is neither arithmetic nor a memory access. The error contains the lane if it concerns one.
 fn other(
     inst: &Inst,
     warp: &mut Warp,
@@ -136,7 +138,7 @@ fn other(
     mask: u32,
     pool: &[Row],
     (context, memories): (&mut Context<'_>, &mut Memories<'_>),
-) -> Result<Flow, (Option<usize>, Trouble)> {
+) -> Result<Flow, (Option<usize>, ExecFault)> {
     let next = warp.paths[path].place + 1;
     if context.skips_products && inst.op.is_product() {
         return Ok(Flow::Next(next));
@@ -157,7 +159,7 @@ fn other(
             }
         }
         Op::LoadPlace => {
-            // Its own place, or the one that it names.
+            // Address of the instruction itself, or of the immediate.
             let place = if inst.immediate == 0 { 16 * (next as u64 - 1) } else { u64::from(inst.immediate) };
             warp.lanes.set_pair(inst.dst, mask, &[place; 32]);
         }
@@ -176,7 +178,7 @@ fn other(
                         .kernel
                         .banks
                         .read(bank, offset, usize::from(bytes))
-                        .ok_or((Some(lane), Trouble::Constant { bank, offset }))?;
+                        .ok_or((Some(lane), ExecFault::Constant { bank, offset }))?;
                     let shift = 32 - 8 * u32::from(bytes);
                     let value = (value as u32) << shift;
                     warp.lanes.put(inst.dst + word, lane, if signed { ((value as i32) >> shift) as u32 } else { value >> shift });
@@ -188,31 +190,31 @@ fn other(
             if let Some(shadow) = &mut memories.shadow {
                 shadow.arrive(barrier as usize, number);
             }
-            return control::execute(inst, warp, path, mask, pool, context).map_err(|trouble| (None, trouble));
+            return control::execute(inst, warp, path, mask, pool, context).map_err(|fault| (None, fault));
         }
         Op::Image(image) => {
             let textures = &context.kernel.textures;
             let done = image::execute(inst, image, lanes, pool, mask, (memories, textures), 32 * number);
-            let places = done.map_err(|(lane, trouble)| (Some(lane), trouble))?;
+            let places = done.map_err(|(lane, fault)| (Some(lane), fault))?;
             if context.record || context.measure {
                 note_access(warp, next - 1, mask, &places, context);
             }
         }
         Op::Mbarrier(op) => {
             return mbarrier::execute((inst, op), warp, (number, path), mask, pool, (memories, context.record))
-                .map_err(|(lane, trouble)| (Some(lane), trouble));
+                .map_err(|(lane, fault)| (Some(lane), fault));
         }
         Op::GroupProduct(product) => {
-            products::execute((inst, product), lanes, pool, mask, (&memories.shared, number)).map_err(|trouble| (None, trouble))?;
+            products::execute((inst, product), lanes, pool, mask, (&memories.shared, number)).map_err(|fault| (None, fault))?;
         }
         Op::Bulk(op) => {
             let banks = &context.kernel.banks;
             let mut payload = Vec::new();
             if context.record && mask != 0 {
-                payload = footprint::of(inst, op, lanes, pool, (memories, banks)).map_err(|trouble| (None, trouble))?.words();
+                payload = footprint::of(inst, op, lanes, pool, (memories, banks)).map_err(|fault| (None, fault))?.words();
             }
             if mask != 0 {
-                bulk::execute(inst, op, lanes, pool, (memories, banks)).map_err(|trouble| (None, trouble))?;
+                bulk::execute(inst, op, lanes, pool, (memories, banks)).map_err(|fault| (None, fault))?;
             }
             if context.record {
                 warp.stream.payload(next as u32 - 1, LaneMask(mask), &payload);
@@ -228,16 +230,16 @@ fn other(
             warp.paths[path].wait = Wait::Cluster;
             return Ok(Flow::Changed);
         }
-        Op::CallOutside => {
-            let done = outside::call(inst, lanes, pool, mask, memories, 32 * number);
-            done.map_err(|(lane, trouble)| (Some(lane), trouble))?;
+        Op::CallRuntime => {
+            let done = runtime_calls::call(inst, lanes, pool, mask, memories, 32 * number);
+            done.map_err(|(lane, fault)| (Some(lane), fault))?;
         }
-        _ => return control::execute(inst, warp, path, mask, pool, context).map_err(|trouble| (None, trouble)),
+        _ => return control::execute(inst, warp, path, mask, pool, context).map_err(|fault| (None, fault)),
     }
     Ok(Flow::Next(next))
 }
 
-/// Records a load from a constant bank, with an address of each line that it reads.
+/// Records a load from a constant bank with the address of each constant-cache line that it reads.
 fn note_constants(warp: &mut Warp, place: usize, mask: u32, places: &[u64; 32], inst: &Inst) {
     let (mut lines, mut count) = ([0; 32], 0);
     for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
@@ -275,7 +277,7 @@ fn special_values(special: Special, warp: &Warp, number: usize, context: &Contex
     })
 }
 
-/// Writes an access down and measures it.
+/// Records an access in the stream and counts its sectors or passes.
 fn note_access(warp: &mut Warp, place: usize, mask: u32, places: &[u64; 32], context: &mut Context<'_>) {
     let Some(access) = context.kernel.access[place] else {
         if context.record {
@@ -304,10 +306,10 @@ fn note_access(warp: &mut Warp, place: usize, mask: u32, places: &[u64; 32], con
     }
 }
 
-/// What a warp that does not end does: the access of device memory in which it may wait.
+/// Returns the fault of a warp that exceeds the instruction limit, with the last device-memory access, for which it may be waiting.
 #[cold]
-fn endless(warp: &Warp, kernel: &Kernel, memories: &Memories<'_>) -> Trouble {
+fn limit_exceeded(warp: &Warp, kernel: &Kernel, memories: &Memories<'_>) -> ExecFault {
     let (place, address) = warp.last_access;
     let loads = kernel.decoded.code.get(place).is_some_and(|inst| matches!(inst.op, Op::Load { .. } | Op::Atomic { .. }));
-    Trouble::Endless(kernel.limit, (loads && address != 0).then(|| (place, memories.global.near(address))))
+    ExecFault::InstructionLimit(kernel.limit, (loads && address != 0).then(|| (place, memories.global.near(address))))
 }

@@ -1,55 +1,55 @@
-//! A warp: its registers, the paths that its lanes are on, and what they wait for.
+//! A warp with its registers, the paths of its lanes, and their waits.
 //!
-//! Lanes that diverge are on different paths. Of the paths that can go on, the one with the lowest program counter goes first; YIELD,
-//! NANOSLEEP and [`PATH_TURN`] instructions let the others go on before it, so that lanes may wait for each other. Paths meet again where a convergence barrier (BSYNC), a WARPSYNC or a barrier
-//! of the CTA made them wait for each other.
+//! Divergent lanes are on different paths. Of the ready paths the one with the lowest program counter executes first; YIELD, NANOSLEEP and
+//! [`PATH_TURN_INSTRUCTIONS`] executed instructions give the other paths a turn, so that lanes may wait for each other. Paths reconverge where a
+//! convergence barrier (BSYNC), a WARPSYNC or a barrier of the CTA made them wait for each other.
 
 use warpshard_workload::StreamBuilder;
 
 use super::super::isa::Rows;
 use super::lanes::Lanes;
 
-/// Instructions of a path before it lets the other paths of its warp go on.
-pub(super) const PATH_TURN: u32 = 1 << 10;
+/// Instructions of a path before the other paths of its warp get a turn.
+pub(super) const PATH_TURN_INSTRUCTIONS: u32 = 1 << 10;
 
-/// How often a path yields before lanes that wait for it at a convergence barrier go on without it.
-const MOST_YIELDS: u32 = 64;
+/// Yields of a path before lanes that wait for it at a convergence barrier are released without it.
+const MAX_YIELDS: u32 = 64;
 
-/// What a path waits for.
+/// The event that a path waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Nothing.
+    /// No event: the path can execute.
     Ready,
     /// The lanes of a convergence barrier.
     Sync(u8),
-    /// These lanes.
+    /// The lanes of a mask (WARPSYNC).
     Warp(u32),
     /// A barrier of the CTA.
     Barrier(u8),
-    /// The phase of this parity of a barrier at an address of shared memory.
+    /// Completion of the phase with a parity, of the barrier at an address of shared memory.
     Mbarrier(u32, bool),
-    /// The products of the other warps of its group.
+    /// The matrix products of the other warps of the warp group.
     Products,
-    /// The CTAs of its cluster.
+    /// The barrier of the cluster.
     Cluster,
 }
 
-/// Lanes that execute the same instructions.
+/// A group of lanes that execute the same instructions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
-    /// The place of the next instruction in the code.
+    /// Index of the next instruction.
     pub(super) place: usize,
     pub(super) mask: u32,
     pub(super) wait: Wait,
-    /// How often it let others go first.
+    /// Number of turns that the path has given to other paths.
     pub(super) turn: u32,
-    /// Instructions that it may execute before it does so again.
+    /// Remaining instructions of the path before the other paths get a turn.
     pub(super) left: u32,
-    /// How often it has yielded since others were freed for it.
+    /// Yields of the path since waiting lanes were last released because of it.
     pub(super) yields: u32,
 }
 
-/// A warp that executes.
+/// An executing warp.
 #[derive(Debug)]
 pub(super) struct Warp {
     pub(super) lanes: Lanes,
@@ -61,14 +61,14 @@ pub(super) struct Warp {
     /// Instructions executed.
     pub(super) executed: u64,
     pub(super) stream: StreamBuilder,
-    /// What the last barrier with a reduction found.
+    /// Result of the last barrier with a reduction.
     pub(super) barrier_result: u32,
-    /// The place of the last access to memory, and its first address.
+    /// Instruction index and first address of the last memory access.
     pub(super) last_access: (usize, u64),
-    /// How often it waited for the products of its group, and arrived at the barrier of its cluster.
+    /// Number of waits for the products of the warp group, and of arrivals at the barrier of the cluster.
     pub(super) waits: [u32; 2],
-    /// It waits for others in a loop: they go first.
-    pub(super) rests: bool,
+    /// True if the warp polls: the other warps get a turn.
+    pub(super) polling: bool,
 }
 
 impl Warp {
@@ -84,16 +84,16 @@ impl Warp {
             barrier_result: 0,
             last_access: (0, 0),
             waits: [0; 2],
-            rests: false,
+            polling: false,
         }
     }
 
-    /// Prepares the warp for a CTA in which `mask` are its lanes.
+    /// Resets the warp for a CTA; `mask` contains its lanes.
     pub(super) fn start(&mut self, mask: u32) {
         self.lanes.reset();
         self.paths.clear();
         if mask != 0 {
-            self.paths.push(Path { place: 0, mask, wait: Wait::Ready, turn: 0, left: PATH_TURN, yields: 0 });
+            self.paths.push(Path { place: 0, mask, wait: Wait::Ready, turn: 0, left: PATH_TURN_INSTRUCTIONS, yields: 0 });
         }
         self.sync = [0; 16];
         self.live = mask;
@@ -101,10 +101,10 @@ impl Warp {
         self.stream = StreamBuilder::default();
         self.barrier_result = 0;
         self.last_access = (0, 0);
-        (self.waits, self.rests) = ([0; 2], false);
+        (self.waits, self.polling) = ([0; 2], false);
     }
 
-    /// The path that goes on next.
+    /// Returns the path to execute next.
     pub(super) fn next_path(&self) -> Option<usize> {
         if let [only] = self.paths[..] {
             return (only.wait == Wait::Ready).then_some(0);
@@ -113,37 +113,38 @@ impl Warp {
         ready.min_by_key(|(_, path)| (path.turn, path.place)).map(|(index, _)| index)
     }
 
-    /// Splits off the lanes of `mask` as a path at another place; the rest stays.
+    /// Splits the lanes of `mask` off into a path at instruction `place`; the other lanes remain on the old path.
     pub(super) fn split(&mut self, path: usize, mask: u32, place: usize) {
         if self.paths.len() == 1 {
-            self.paths[path].left = PATH_TURN;
+            self.paths[path].left = PATH_TURN_INSTRUCTIONS;
         }
         self.paths[path].mask &= !mask;
         self.paths.push(Path { place, mask, wait: Wait::Ready, ..self.paths[path] });
     }
 
-    /// A path has executed so many instructions more; when it has executed as many as it may, the others go first the next time.
-    pub(super) fn use_up(&mut self, path: usize, executed: u64) {
+    /// Counts executed instructions of a path; at the limit the other paths get a turn.
+    pub(super) fn count_executed(&mut self, path: usize, executed: u64) {
         let left = u64::from(self.paths[path].left).saturating_sub(executed);
         self.paths[path].left = left as u32;
         if left == 0 {
-            self.step_back(path);
+            self.yield_turn(path);
         }
     }
 
-    /// Lets the other paths go before this one.
-    pub(super) fn step_back(&mut self, path: usize) {
+    /// Gives the other paths a turn before this one.
+    pub(super) fn yield_turn(&mut self, path: usize) {
         let path = &mut self.paths[path];
         path.turn += 1;
-        path.left = PATH_TURN;
+        path.left = PATH_TURN_INSTRUCTIONS;
     }
 
-    /// A path yields. When it does so often, it may wait for lanes that wait for it at a convergence barrier: these go on.
-    pub(super) fn give_way(&mut self, path: usize) {
-        self.step_back(path);
+    /// Handles a yield of a path. After many yields it may be waiting for lanes that wait for it at a convergence barrier: these lanes are
+    /// released.
+    pub(super) fn handle_yield(&mut self, path: usize) {
+        self.yield_turn(path);
         let yielding = &mut self.paths[path];
         yielding.yields += 1;
-        if yielding.yields < MOST_YIELDS {
+        if yielding.yields < MAX_YIELDS {
             return;
         }
         yielding.yields = 0;
@@ -157,7 +158,7 @@ impl Warp {
         }
     }
 
-    /// Lets paths go on whose lanes are all there; called whenever lanes exit, leave a barrier or arrive at one.
+    /// Releases paths whose awaited lanes have all arrived; called whenever lanes exit, leave a barrier or arrive at one.
     pub(super) fn release(&mut self) {
         for barrier in 0..16 {
             let arrived = self.waiting(Wait::Sync(barrier));
@@ -180,7 +181,7 @@ impl Warp {
         self.paths.iter().filter(|path| path.wait == wait).fold(0, |mask, path| mask | path.mask)
     }
 
-    /// Lets the paths that wait for `wait` go on after the instruction at which they wait; those at one place become one.
+    /// Resumes the paths that wait for `wait` after their waiting instruction; paths at the same instruction are merged.
     pub(super) fn resume(&mut self, wait: Wait) {
         let mut going: Vec<Path> = Vec::new();
         self.paths.retain(|path| {

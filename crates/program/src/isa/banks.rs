@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-/// Banks of a kernel.
+/// Number of constant banks.
 const BANKS: usize = 18;
 
-/// The constant banks of a launch. Most launches of a kernel differ in their arguments alone, so all else can be shared: [`Banks::share`].
+/// The constant banks of a launch. Most launches of a kernel differ only in their arguments, so [`Banks::share`] shares the other parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Banks {
-    /// Bank 0 before the parameters: what the shape of the launch sets.
+    /// Bank 0 before the parameters: values that depend on the shape of the launch.
     head: Arc<[u8]>,
     /// Bank 0 from the parameters on.
     parameters: Box<[u8]>,
-    /// The banks from 1 on: constants of the module and of the kernel.
+    /// Banks from 1 on: constants of the module and of the kernel.
     others: Arc<[Vec<u8>]>,
 }
 
 impl Banks {
-    /// These banks, of which the first has its parameters from `parameters` on.
+    /// Creates the banks; the parameters of bank 0 start at offset `parameters`.
     pub(in super::super) fn new(mut banks: [Vec<u8>; BANKS], parameters: usize) -> Self {
         let first = &banks[0];
         let (head, parameters) = first.split_at(parameters.min(first.len()));
@@ -25,7 +25,7 @@ impl Banks {
         Self { head, parameters, others: banks[1..].iter_mut().map(std::mem::take).collect() }
     }
 
-    /// Shares what equals the same of another launch.
+    /// Shares the parts that are equal in another launch.
     pub(in super::super) fn share(&mut self, other: &Self) {
         if self.head == other.head {
             self.head = Arc::clone(&other.head);
@@ -35,7 +35,7 @@ impl Banks {
         }
     }
 
-    /// `bytes` bytes of a bank as a number; `None` beyond its end.
+    /// Returns `bytes` bytes of a bank as a number, or `None` beyond its end.
     #[inline]
     pub(in super::super) fn read(&self, bank: u8, offset: i64, bytes: usize) -> Option<u64> {
         let offset = usize::try_from(offset).ok()?;
@@ -48,7 +48,7 @@ impl Banks {
         match offset.checked_sub(before) {
             Some(offset) => self.parameters.get(offset..end - before).map(number),
             None if end <= before => self.head.get(offset..end).map(number),
-            // The end of what the launch sets, and the first bytes of the parameters.
+            // The read spans the end of the launch values and the start of the parameters.
             None => {
                 let (low, high) = (&self.head[offset..], self.parameters.get(..end - before)?);
                 Some(number(low) | number(high) << (8 * low.len()))
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn launches_share_what_their_arguments_do_not_change() {
+    fn launches_share_data_independent_of_arguments() {
         let (first, mut second) = (banks(4, 8), banks(4, 0));
         second.share(&first);
         assert!(Arc::ptr_eq(&first.head, &second.head) && Arc::ptr_eq(&first.others, &second.others));

@@ -1,10 +1,10 @@
-//! Which opcode numbers a mnemonic has: the low nine bits of an instruction's first word, on Volta and later generations.
+//! Opcode numbers of each mnemonic: the low nine bits of an instruction's first word, on Volta and later generations.
 //!
-//! Read off compiled kernels for sm_70 to sm_90a; a mnemonic that is not listed has an unknown number.
+//! The numbers were read from kernels compiled for sm_70 to sm_90a; the number of a mnemonic that is not listed is unknown.
 
 use super::parts::Parts;
 
-/// Barriers of a CTA.
+/// Number of barriers per CTA.
 pub(in super::super) const BARRIERS: u8 = 16;
 
 /// Mnemonics with their numbers.
@@ -72,17 +72,17 @@ const CODES: &[(&str, &[u16])] = &[
     ("WARPSYNC", &[0x148]),
 ];
 
-/// The numbers of a mnemonic without modifiers; `None` where they are unknown.
+/// Returns the opcode numbers of a mnemonic without modifiers, or `None` if they are unknown.
 pub(in super::super) fn codes_of(name: &str) -> Option<&'static [u16]> {
     CODES.binary_search_by_key(&name, |(known, _)| known).ok().map(|place| CODES[place].1)
 }
 
-/// Whether bits 16 to 23 of the first word are the register of the first operand, which is written.
+/// Returns true if bits 16 to 23 of the first word are the destination register, which is the first operand.
 pub(in super::super) fn writes_first(name: &str) -> bool {
     codes_of(name).is_some() && !matches!(name, "BAR" | "BRX" | "CALL" | "RET" | "WARPSYNC")
 }
 
-/// Registers that each register operand of an access begins; 1 of everything else.
+/// Returns the number of registers that each register operand of an access covers; 1 for other instructions.
 pub(in super::super) fn access_registers(mnemonic: &str) -> u32 {
     let parts = Parts::new(mnemonic);
     match parts.name() {

@@ -1,4 +1,4 @@
-//! Binds the text of a kernel to rows of registers and the constants of a launch.
+//! Decoder that binds the text of a kernel to register rows and to the constants of a launch.
 
 use std::path::Path;
 
@@ -14,26 +14,26 @@ use super::op::Op;
 use super::parts::Parts;
 use super::table::lookup;
 
-/// Most instructions of a kernel, which streams number in 24 bits.
-const MOST_CODE: usize = 1 << 23;
-/// Most rows of constants.
-const MOST_CONSTANTS: usize = 0x7f00;
-/// Instructions between a load and the compare-and-swap that checks its value.
-const NEAR: usize = 64;
+/// Maximum instructions of a kernel, which streams number in 24 bits.
+const MAX_INSTRUCTIONS: usize = 1 << 23;
+/// Maximum rows of constants.
+const MAX_CONSTANTS: usize = 0x7f00;
+/// Maximum distance in instructions from a load to the compare-and-swap that checks its value.
+const MAX_SWAP_DISTANCE: usize = 64;
 
-/// A constant operand. The rows of its two words follow those of the constants before it, from [`POOL`] on.
+/// A constant operand. The rows of its two words follow the rows of the previous constants, from [`POOL`] on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) enum Constant {
-    /// A number in the code.
+    /// An immediate number.
     Value(u64),
-    /// 64 bits of a constant bank, of which the high half may lie beyond its end and is 0 there.
+    /// 64 bits of a constant bank; a high half beyond the end of the bank is 0.
     Bank(u8, i64),
     /// 32 bits of a constant bank.
     Word(u8, i64),
 }
 
 impl Constant {
-    /// Its value with the banks of a launch; `None` beyond the end of its bank.
+    /// Returns the value of the constant in the banks of a launch, or `None` beyond the end of its bank.
     pub(in super::super) fn value(self, banks: &Banks) -> Option<u64> {
         match self {
             Self::Value(value) => Some(value),
@@ -43,13 +43,13 @@ impl Constant {
     }
 }
 
-/// The instructions of a kernel, ready to execute with the constant banks of any of its launches.
+/// The decoded instructions of a kernel, which execute with the constant banks of any launch.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Decoded {
     pub(in super::super) code: Box<[Inst]>,
     pub(in super::super) constants: Box<[Constant]>,
     pub(in super::super) rows: Rows,
-    /// For each instruction which of its operands is the register that it writes.
+    /// For each instruction the index of the operand that is its destination register.
     pub(in super::super) destinations: Box<[Option<usize>]>,
 }
 
@@ -61,10 +61,10 @@ pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks, 
     let uniform = kernel.code.iter().any(|inst| inst.operands.iter().any(names_uniform));
     let rows = Rows { registers, uniform: if uniform { 72 } else { 0 } };
     let mut binder = Binder { rows, banks, rule: Rule::of(arch), constants: Vec::new(), places: FxHashMap::default() };
-    if kernel.code.len() > MOST_CODE {
+    if kernel.code.len() > MAX_INSTRUCTIONS {
         return Err(ProgramError::new(file, 0, format!("kernel {} is too long", kernel.name))
             .found(format!("{} instructions", kernel.code.len()))
-            .expected(format!("at most {MOST_CODE}")));
+            .expected(format!("at most {MAX_INSTRUCTIONS}")));
     }
     let mut code = Vec::with_capacity(kernel.code.len());
     let mut destinations = Vec::with_capacity(kernel.code.len());
@@ -77,11 +77,11 @@ pub(in super::super) fn decode(file: &Path, kernel: &KernelText, banks: &Banks, 
         destinations.push(destination);
     }
     mark_rechecked(&mut code);
-    // Whatever reads beyond the last constant reads zeros.
+    // Reads beyond the last constant return zeros.
     Ok(Decoded { code: code.into(), constants: binder.constants.into(), rows, destinations: destinations.into() })
 }
 
-/// Marks the loads whose value a compare-and-swap checks: the last one before it at the same address, or of the register that it compares.
+/// Marks loads whose value a compare-and-swap checks: the last load before it from the same address, or into the compared register.
 fn mark_rechecked(code: &mut [Inst]) {
     for place in 0..code.len() {
         let swap = code[place];
@@ -89,7 +89,7 @@ fn mark_rechecked(code: &mut [Inst]) {
             continue;
         }
         let mut same_address = true;
-        for load in code[..place].iter_mut().rev().take(NEAR) {
+        for load in code[..place].iter_mut().rev().take(MAX_SWAP_DISTANCE) {
             let compared = load.dst == swap.src[0].row;
             if matches!(load.op, Op::Load { .. }) && (compared || same_address && load.address == swap.address) {
                 load.rechecked = true;
@@ -102,11 +102,11 @@ fn mark_rechecked(code: &mut [Inst]) {
     }
 }
 
-/// What of a kernel cannot be executed: opcode with modifiers, line and reason of each instruction.
-pub(in super::super) fn refusals(kernel: &KernelText, banks: &Banks) -> Vec<(String, u32, String)> {
+/// Returns the instructions of a kernel that cannot be executed: opcode with modifiers, line and reason.
+pub(in super::super) fn unsupported_instructions(kernel: &KernelText, banks: &Banks) -> Vec<(String, u32, String)> {
     let mut refused = Vec::new();
     for text in &kernel.code {
-        // Each with constants of its own, of which there may be any number here.
+        // Each instruction has separate constants, so their number is not limited here.
         let rows = Rows { registers: 256, uniform: 72 };
         let mut binder = Binder { rows, banks, rule: Rule::VOLTA, constants: Vec::new(), places: FxHashMap::default() };
         if let Err(problem) = binder.inst(text) {
@@ -131,8 +131,8 @@ fn names_uniform(operand: &Operand) -> bool {
     )
 }
 
-/// Why an instruction cannot be executed.
-pub(super) enum Trouble {
+/// The reason why an instruction cannot be decoded.
+pub(super) enum DecodeError {
     Opcode,
     Modifier(String),
     Operands(&'static str),
@@ -140,7 +140,7 @@ pub(super) enum Trouble {
     Constants,
 }
 
-impl Trouble {
+impl DecodeError {
     fn what(&self) -> String {
         match self {
             Self::Opcode => "the opcode is not implemented".into(),
@@ -165,23 +165,24 @@ impl Trouble {
 pub(super) struct Binder<'a> {
     rows: Rows,
     pub(super) banks: &'a Banks,
-    /// How the architecture's matrix unit adds.
+    /// Summation rule of the architecture's matrix unit.
     rule: Rule,
     constants: Vec<Constant>,
     places: FxHashMap<Constant, u16>,
 }
 
 impl Binder<'_> {
-    fn inst(&mut self, text: &TextInst) -> Result<(Inst, Option<usize>), Trouble> {
+    fn inst(&mut self, text: &TextInst) -> Result<(Inst, Option<usize>), DecodeError> {
         let parts = Parts::new(&text.mnemonic);
-        let (mut op, shape) = lookup(parts).map_err(|modifier| modifier.map_or(Trouble::Opcode, |part| Trouble::Modifier(part.into())))?;
+        let (mut op, shape) =
+            lookup(parts).map_err(|modifier| modifier.map_or(DecodeError::Opcode, |part| DecodeError::Modifier(part.into())))?;
         // `BMOV R16, B6` reads a convergence barrier and `BMOV B6, R16` writes it.
         let shape = match (op, text.operands.first().map(|operand| &operand.kind)) {
             (Op::RegisterToBarrier, Some(Kind::Register(_))) => {
                 op = Op::BarrierToRegister { clear: false };
                 "DB"
             }
-            // A function that is called through a pointer.
+            // A call through a function pointer.
             (Op::Call, Some(Kind::Register(_))) => {
                 op = Op::JumpTo;
                 "SI"
@@ -223,13 +224,13 @@ impl Binder<'_> {
         let (mut sources, mut conditions, mut destinations) = (0, 0, 0);
         let mut destination = None;
         let mut operands = text.operands.iter().peekable();
-        let wrong = Trouble::Operands(shape);
+        let wrong = DecodeError::Operands(shape);
         for letter in shape.chars() {
             let optional = letter.is_ascii_lowercase();
             let next = operands.peek().copied();
             let fits = next.is_some_and(|operand| fits(letter.to_ascii_uppercase(), operand));
             if !fits {
-                // Carries are left out where they are not used, registers where there is none.
+                // Unused carries and unused registers are omitted.
                 if optional || letter == '*' {
                     continue;
                 }
@@ -249,13 +250,13 @@ impl Binder<'_> {
                 'S' => {
                     inst.src[sources] = self.source(operand, op, raw)?;
                     sources += 1;
-                    // The two halves of an immediate of half precision are written apart.
-                    if matches!(operand.kind, Kind::Float | Kind::Integer(_)) && op.takes_halves() {
+                    // The two halves of a half-precision immediate are written separately.
+                    if matches!(operand.kind, Kind::Float | Kind::Integer(_)) && op.has_half_operands() {
                         operands.next_if(|next| matches!(next.kind, Kind::Float | Kind::Integer(_)));
                     }
                 }
                 'Q' => {
-                    inst.conditions[conditions] = predicate(operand).ok_or(Trouble::Operands(shape))?;
+                    inst.conditions[conditions] = predicate(operand).ok_or(DecodeError::Operands(shape))?;
                     conditions += 1;
                 }
                 'M' => inst.address = self.address(operand, parts.has("E")),
@@ -282,12 +283,12 @@ impl Binder<'_> {
                 'R' => {
                     let Kind::Special(name) = &operand.kind else { return Err(wrong) };
                     let wide = matches!(op, Op::Special(_, true));
-                    inst.op = Op::Special(special(name).ok_or_else(|| Trouble::Modifier(format!("SR_{name}")))?, wide);
+                    inst.op = Op::Special(special(name).ok_or_else(|| DecodeError::Modifier(format!("SR_{name}")))?, wide);
                 }
                 _ => {}
             }
             if letter == '*' && shape == "*" {
-                // How long it sleeps has no effect; that it does is noted.
+                // The duration of a sleep has no effect; the immediate only marks NANOSLEEP.
                 inst.immediate = u32::from(parts.name() == "NANOSLEEP");
                 return Ok((inst, None));
             }
@@ -325,19 +326,19 @@ impl Binder<'_> {
         }
     }
 
-    fn source(&mut self, operand: &Operand, op: Op, raw: u32) -> Result<Source, Trouble> {
-        if operand.byte != 0 && !op.takes_bytes() {
-            return Err(Trouble::Modifier(format!("B{}", operand.byte)));
+    fn source(&mut self, operand: &Operand, op: Op, raw: u32) -> Result<Source, DecodeError> {
+        if operand.byte != 0 && !op.accepts_bytes() {
+            return Err(DecodeError::Modifier(format!("B{}", operand.byte)));
         }
-        if operand.half != Half::Both && !op.takes_parts(operand.half) {
+        if operand.half != Half::Both && !op.accepts_half(operand.half) {
             let part = match operand.half {
                 Half::High => "H1",
                 Half::Single => "F32",
                 _ => "H0",
             };
-            return Err(Trouble::Modifier(part.into()));
+            return Err(DecodeError::Modifier(part.into()));
         }
-        let floats = op.takes_floats();
+        let floats = op.has_float_operands();
         let mut source = Source {
             row: 0,
             negate: operand.negate,
@@ -352,31 +353,31 @@ impl Binder<'_> {
             Kind::Constant { bank, register: None, uniform: None, offset } => self.constant(Constant::Bank(bank, offset))?,
             Kind::Float | Kind::Integer(_) if floats => {
                 source.half = if operand.half == Half::Both { Half::Both } else { operand.half };
-                self.constant(Constant::Value(if op.takes_doubles() { u64::from(raw) << 32 } else { u64::from(raw) }))?
+                self.constant(Constant::Value(if op.has_double_operands() { u64::from(raw) << 32 } else { u64::from(raw) }))?
             }
             Kind::Integer(value) => self.constant(Constant::Value(value as u64))?,
             Kind::AllPredicates => self.rows.zero(),
-            _ => return Err(Trouble::Operands("S")),
+            _ => return Err(DecodeError::Operands("S")),
         };
         Ok(source)
     }
 
-    /// The row of a constant of 64 bits; the row after it holds its high word.
-    pub(super) fn constant(&mut self, constant: Constant) -> Result<u16, Trouble> {
+    /// Returns the first row of a 64-bit constant; the next row holds its high word.
+    pub(super) fn constant(&mut self, constant: Constant) -> Result<u16, DecodeError> {
         if let Some(&row) = self.places.get(&constant) {
             return Ok(row);
         }
-        if 2 * self.constants.len() >= MOST_CONSTANTS {
-            return Err(Trouble::Constants);
+        if 2 * self.constants.len() >= MAX_CONSTANTS {
+            return Err(DecodeError::Constants);
         }
-        constant.value(self.banks).ok_or(Trouble::Constant)?;
+        constant.value(self.banks).ok_or(DecodeError::Constant)?;
         let row = POOL + 2 * self.constants.len() as u16;
         self.constants.push(constant);
         self.places.insert(constant, row);
         Ok(row)
     }
 
-    /// An address; `extended` says that a register without a mark is a pair, as those of Volta are.
+    /// Binds an address; with `extended` a register without a width suffix is a pair, as on Volta.
     fn address(&self, operand: &Operand, extended: bool) -> Address {
         let (register, wide, scale, uniform, offset, bank) = match operand.kind {
             Kind::Memory { register, wide, narrow, scale, uniform, offset } => {
@@ -397,7 +398,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether an operand can be what a letter of a shape stands for.
+/// Returns true if an operand fits a letter of an operand shape.
 fn fits(letter: char, operand: &Operand) -> bool {
     match letter {
         'D' => matches!(operand.kind, Kind::Register(_) | Kind::Uniform(_)),
@@ -422,7 +423,7 @@ fn fits(letter: char, operand: &Operand) -> bool {
     }
 }
 
-/// A constant whose address has a register: `c[0x3][UR4+0x8]`.
+/// Returns true for a constant with a register in its address: `c[0x3][UR4+0x8]`.
 fn is_indexed(operand: &Operand) -> bool {
     matches!(operand.kind, Kind::Constant { register: Some(_), .. } | Kind::Constant { uniform: Some(_), .. })
 }

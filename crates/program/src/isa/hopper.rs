@@ -1,6 +1,6 @@
-//! Instructions that Hopper added: products of warp groups, barriers in shared memory, and the tensor memory accelerator.
+//! Instructions that Hopper adds: matrix products of warp groups, barriers in shared memory, and copies by the tensor memory accelerator.
 //!
-//! Their operands are those that the disassembler prints for PTX whose meaning the PTX ISA gives.
+//! Operands have the form that the disassembler prints for PTX instructions; the PTX ISA defines their semantics.
 
 use super::super::listing::TextInst;
 use super::super::operand::Kind;
@@ -8,10 +8,10 @@ use super::kinds::{Amount, AtomicOp, AtomicType, Bulk, BulkType, Element, GroupP
 use super::op::Op;
 use super::parts::Parts;
 
-/// What a mnemonic is: an operation and the shape of its operands, or the modifier that is not known.
+/// The operation of a mnemonic and the shape of its operands; the error is the unknown modifier.
 type Found<'a> = Result<(Op, &'static str), Option<&'a str>>;
 
-/// HGMMA, QGMMA, IGMMA or BGMMA. Their operands are bound by `Binder::product`.
+/// Looks up HGMMA, QGMMA, IGMMA or BGMMA. `Binder::product` binds their operands.
 pub(super) fn product(parts: Parts<'_>) -> Found<'_> {
     let mut modifiers = parts.modifiers();
     let size = modifiers.next().ok_or(None)?;
@@ -60,7 +60,7 @@ pub(super) fn product(parts: Parts<'_>) -> Found<'_> {
     Ok((Op::GroupProduct(GroupProduct { n, k, a, b, half, saturate, registers, transposed, negated }), "DsGS*"))
 }
 
-/// The last register that a product of a warp group names.
+/// Returns the highest register that a warp-group product uses.
 pub(super) fn last_register(text: &TextInst) -> Option<u16> {
     let parts = Parts::new(&text.mnemonic);
     if !parts.name().ends_with("GMMA") {
@@ -71,12 +71,12 @@ pub(super) fn last_register(text: &TextInst) -> Option<u16> {
     Some((u16::from(first) + sums(product)).min(255) - 1)
 }
 
-/// Registers of the sums of a product.
+/// Returns the number of registers of a product's sums.
 fn sums(product: GroupProduct) -> u16 {
     product.n / if product.half { 4 } else { 2 }
 }
 
-/// SYNCS or ARRIVES.
+/// Looks up SYNCS or ARRIVES.
 pub(super) fn mbarrier(parts: Parts<'_>) -> Found<'_> {
     let check = |known: &[&str]| parts.unknown(&[known]).map_or(Ok(()), |part| Err(Some(part)));
     let op = |op| Op::Mbarrier(op);
@@ -120,7 +120,7 @@ pub(super) fn mbarrier(parts: Parts<'_>) -> Found<'_> {
     Ok((op(Mbarrier::Arrive { arrivals, bytes, complete, drops: parts.has("OPTOUT") }), "DMS"))
 }
 
-/// A copy by the tensor memory accelerator. Its operands are bound by `Binder::bulk`.
+/// Looks up a copy by the tensor memory accelerator. `Binder::bulk` binds its operands.
 pub(super) fn bulk(parts: Parts<'_>) -> Found<'_> {
     const OPS: &[&str] = &["ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR"];
     const TYPES: &[&str] = &["U32", "S32", "U64", "S64", "F16", "BF16", "F32", "F64", "RN", "FTZ"];

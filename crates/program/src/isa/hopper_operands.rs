@@ -1,17 +1,17 @@
-//! Operands of the instructions that Hopper added: of products of warp groups, and of copies by the tensor memory accelerator.
+//! Operands of warp-group matrix products and of copies by the tensor memory accelerator (Hopper).
 
 use super::super::listing::TextInst;
 use super::super::operand::{Kind, Operand, PT, RZ};
-use super::decode::{Binder, Trouble};
+use super::decode::{Binder, DecodeError};
 use super::inst::{Inst, PredicateSource};
 use super::kinds::{Bulk, GroupProduct};
 use super::op::Op;
 
 impl Binder<'_> {
-    /// Binds the operands of a product: the sums, the first matrix if it lies in registers, the descriptors, the addends, and whether they are
-    /// added.
-    pub(super) fn product(&self, text: &TextInst, inst: &mut Inst, mut product: GroupProduct) -> Result<(), Trouble> {
-        const SHAPE: Trouble = Trouble::Operands("D, S, gdesc[..], S, Q");
+    /// Binds the operands of a product: the sums, the first matrix if it is in registers, the descriptors, the addends, and the predicate
+    /// that enables the addition.
+    pub(super) fn product(&self, text: &TextInst, inst: &mut Inst, mut product: GroupProduct) -> Result<(), DecodeError> {
+        const SHAPE: DecodeError = DecodeError::Operands("D, S, gdesc[..], S, Q");
         let mut operands = text.operands.iter().peekable();
         let first = operands.next().ok_or(SHAPE)?;
         inst.dst = self.destination(first);
@@ -26,7 +26,7 @@ impl Binder<'_> {
         inst.src[1].row = self.uniform_row(*number);
         let Some(Operand { kind: Kind::Register(addend), .. }) = operands.next() else { return Err(SHAPE) };
         inst.src[2].row = self.row(*addend);
-        // Without addends all are zero.
+        // Missing addends are zero.
         if *addend == RZ {
             inst.conditions[0] = PredicateSource { index: PT, invert: true };
         }
@@ -47,9 +47,9 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Binds the uniform registers of a copy: those of the two addresses, and of the size or the CTAs.
-    pub(super) fn bulk(&self, text: &TextInst, inst: &mut Inst) -> Result<(), Trouble> {
-        const SHAPE: Trouble = Trouble::Operands("[UR], [UR], UR, desc[UR]");
+    /// Binds the uniform registers of a copy: the two addresses, and the size or the CTA mask.
+    pub(super) fn bulk(&self, text: &TextInst, inst: &mut Inst) -> Result<(), DecodeError> {
+        const SHAPE: DecodeError = DecodeError::Operands("[UR], [UR], UR, desc[UR]");
         let mut place = 0;
         for operand in &text.operands {
             let number = match operand.kind {
@@ -65,7 +65,7 @@ impl Binder<'_> {
             Op::Bulk(Bulk::LoadTensor { multicast: false, .. } | Bulk::StoreTensor { .. } | Bulk::ReduceTensor { .. }) => 2,
             _ => 3,
         };
-        // One copy for the warp, whatever lanes are active.
+        // The warp executes one copy, independent of the active lanes.
         inst.uniform = true;
         if place >= enough { Ok(()) } else { Err(SHAPE) }
     }

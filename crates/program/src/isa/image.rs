@@ -1,29 +1,29 @@
-//! The form of the operands of texture and surface instructions.
+//! Operands of texture and surface instructions.
 //!
-//! `TEX.SCR.LL R6, R4, R4, R8, 0x0, 0x58, 2D, 0x3`: registers for the upper and the lower two numbers of a texel; coordinates in two groups of
-//! registers; the word of constant bank 0 that holds the object, or since Hopper a uniform register; the dimensions; the numbers of the texel
-//! that are wanted, all if nothing is said. With `.B` the second group begins with the object.
+//! An example is `TEX.SCR.LL R6, R4, R4, R8, 0x0, 0x58, 2D, 0x3`. Its operands are: registers for the upper and the lower two components of
+//! a texel; coordinates in two groups of registers; the word of constant bank 0 that contains the object, or since Hopper a uniform
+//! register; the dimensions; the mask of requested components, by default all. With `.B` the second group begins with the object.
 
 use super::super::listing::TextInst;
 use super::super::operand::{Kind, Operand, RZ};
-use super::decode::{Binder, Constant, Trouble};
+use super::decode::{Binder, Constant, DecodeError};
 use super::inst::{Inst, Source};
 use super::kinds::{Image, ImageAccess};
 use super::op::Op;
 use super::texture::{SHAPE, SURFACE};
 
-/// The question for the sizes of an image, as TXQ asks it.
+/// Query of TXQ for the sizes of an image.
 const DIMENSIONS: &str = "TEX_HEADER_DIMENSION";
 
 impl Binder<'_> {
     /// Binds the operands of a texture or surface instruction.
-    pub(super) fn image(&mut self, text: &TextInst, inst: &mut Inst, mut image: Image) -> Result<Option<usize>, Trouble> {
-        let wrong = Trouble::Operands;
+    pub(super) fn image(&mut self, text: &TextInst, inst: &mut Inst, mut image: Image) -> Result<Option<usize>, DecodeError> {
+        let wrong = DecodeError::Operands;
         let mut operands = text.operands.as_slice();
         let mut take = |shape| {
             let (first, rest) = operands.split_first().ok_or(wrong(shape))?;
             operands = rest;
-            Ok::<&Operand, Trouble>(first)
+            Ok::<&Operand, DecodeError>(first)
         };
         let register = |operand: &Operand| if let Kind::Register(number) = operand.kind { Some(number) } else { None };
         let destination = match image.access {
@@ -39,7 +39,7 @@ impl Binder<'_> {
             }
             _ => {
                 let (upper, lower, first) = (take(SHAPE)?, take(SHAPE)?, take(SHAPE)?);
-                // The upper numbers' register stands where the address of an access would.
+                // The register of the upper components uses the field of an access address.
                 inst.address.row = self.destination(upper);
                 inst.dst = self.destination(lower);
                 inst.src[0].row = self.row(register(first).ok_or(wrong(SHAPE))?);
@@ -66,10 +66,10 @@ impl Binder<'_> {
                 (second, inst.src[1]) = (true, Source { row, ..Source::default() });
             }
         }
-        // What is asked about an image stands before its object.
+        // The query type precedes the object.
         if let ([Operand { kind: Kind::Special(name), .. }, rest @ ..], ImageAccess::Query) = (operands, image.access) {
             if name != DIMENSIONS {
-                return Err(Trouble::Modifier(name.clone()));
+                return Err(DecodeError::Modifier(name.clone()));
             }
             operands = rest;
         }
@@ -93,7 +93,7 @@ impl Binder<'_> {
                     "3D" => (3, false),
                     "ARRAY_1D" => (1, true),
                     "ARRAY_2D" => (2, true),
-                    _ => return Err(Trouble::Modifier(name.clone())),
+                    _ => return Err(DecodeError::Modifier(name.clone())),
                 };
                 operands = rest;
             }
@@ -102,7 +102,8 @@ impl Binder<'_> {
                 [Operand { kind: Kind::Integer(mask @ 1..=15), .. }] => *mask as u8,
                 _ => return Err(wrong(SHAPE)),
             };
-            // With `.SCR` two groups share the coordinates, the level of detail and the object evenly; else the first has the coordinates.
+            // With `.SCR` two groups share coordinates, level of detail and object evenly; otherwise the first group contains the
+            // coordinates.
             let coordinates = image.dimensions + u8::from(image.layered);
             let all = coordinates + u8::from(image.level) + u8::from(!image.bound);
             image.first = if second && text.mnemonic.contains(".SCR") { all.div_ceil(2) } else { coordinates };
@@ -116,11 +117,11 @@ impl Binder<'_> {
         Ok(destination)
     }
 
-    /// The first register of coordinates in brackets.
-    fn coordinates(&self, operand: &Operand) -> Result<u16, Trouble> {
+    /// Returns the first register of coordinates in brackets.
+    fn coordinates(&self, operand: &Operand) -> Result<u16, DecodeError> {
         match operand.kind {
             Kind::Memory { register, uniform: None, offset: 0, .. } => Ok(self.row(register.unwrap_or(RZ))),
-            _ => Err(Trouble::Operands(SURFACE)),
+            _ => Err(DecodeError::Operands(SURFACE)),
         }
     }
 }

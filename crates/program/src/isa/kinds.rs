@@ -1,6 +1,6 @@
 //! Modifiers of instructions: rounding modes, comparisons, data types, memory spaces.
 
-/// How a result that lies between two numbers is rounded.
+/// The rounding mode of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) enum Round {
     #[default]
@@ -10,27 +10,27 @@ pub(in super::super) enum Round {
     Up,
 }
 
-/// Modifiers of arithmetic in floating point.
+/// The modifiers of floating-point arithmetic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Float {
-    /// Denormals count as zero.
+    /// True if denormals are flushed to zero.
     pub(in super::super) flush: bool,
-    /// The result is limited to 0 to 1.
+    /// True if the result saturates to the range 0 to 1.
     pub(in super::super) saturate: bool,
     pub(in super::super) round: Round,
 }
 
-/// Modifiers of arithmetic on two numbers of 16 bits.
+/// The modifiers of arithmetic on pairs of 16-bit numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Halves {
     pub(in super::super) bfloat: bool,
-    /// The result is limited to 0 to 1.
+    /// True if the result saturates to the range 0 to 1.
     pub(in super::super) saturate: bool,
-    /// What is negative becomes zero.
+    /// True if negative results become zero.
     pub(in super::super) rectify: bool,
 }
 
-/// A comparison: which of less, equal, greater and unordered make it true.
+/// A comparison as the set of outcomes that make it true: less, equal, greater, unordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Compare(pub(in super::super) u8);
 
@@ -40,7 +40,8 @@ impl Compare {
     pub(in super::super) const GREATER: u8 = 4;
     pub(in super::super) const UNORDERED: u8 = 8;
 
-    /// The lanes in which it holds, given those in which a number is less than another, equal to it and greater.
+    /// Returns the lanes in which the comparison is true, given the lanes in which the first number is less than, equal to and greater than
+    /// the second.
     #[inline(always)]
     pub(in super::super) fn holds(self, less: u32, equal: u32, greater: u32) -> u32 {
         let wanted = |relation: u8, lanes: u32| if self.0 & relation != 0 { lanes } else { 0 };
@@ -51,7 +52,7 @@ impl Compare {
     }
 }
 
-/// How a comparison is combined with a predicate.
+/// The logic function that combines a comparison with a predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Logic {
     And,
@@ -60,7 +61,7 @@ pub(in super::super) enum Logic {
 }
 
 impl Logic {
-    /// Combines 32 lanes at once.
+    /// Applies the function to 32 lanes in parallel.
     pub(in super::super) fn apply(self, a: u32, b: u32) -> u32 {
         match self {
             Self::And => a & b,
@@ -70,37 +71,37 @@ impl Logic {
     }
 }
 
-/// The kind of a number in a conversion or an access.
+/// The number format of a conversion or an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Number {
-    /// An integer: bytes, and whether it has a sign.
+    /// An integer with its number of bytes; `true` if it is signed.
     Integer(u8, bool),
-    /// Floating point of so many bytes.
+    /// A floating-point number with its number of bytes.
     Float(u8),
-    /// The 16-bit format with 8 bits of exponent.
+    /// The 16-bit format with 8 exponent bits (bfloat).
     Bfloat,
 }
 
-/// The elements of a matrix that a tensor instruction multiplies.
+/// The element type of a tensor instruction's matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Element {
     /// Half precision.
     Half,
-    /// 8 bits of exponent and 7 of fraction.
+    /// The 16-bit format with 8 exponent bits and 7 fraction bits.
     Bfloat,
-    /// Single precision without the last 13 bits of the fraction.
+    /// Single precision without the last 13 fraction bits.
     Tf32,
     Double,
-    /// 4 bits of exponent and 3 of fraction; no infinities.
+    /// The 8-bit format with 4 exponent bits and 3 fraction bits, without infinities.
     E4m3,
-    /// 5 bits of exponent and 2 of fraction.
+    /// The 8-bit format with 5 exponent bits and 2 fraction bits.
     E5m2,
-    /// Integers of so many bits, and whether they have a sign; those of one bit are multiplied by AND.
+    /// An integer with its number of bits; `true` if it is signed. One-bit integers are multiplied by AND.
     Integer(u8, bool),
 }
 
 impl Element {
-    /// Bits of an element in registers.
+    /// Returns the bits of an element in registers.
     pub(in super::super) fn bits(self) -> usize {
         match self {
             Self::Double => 64,
@@ -112,31 +113,31 @@ impl Element {
     }
 }
 
-/// How an architecture's matrix unit adds products of floating point.
+/// The summation rule of an architecture's matrix unit for floating-point products.
 ///
-/// The rule and its figures are those of MMA-Sim (arXiv 2511.10909), whose results are the hardware's bits: the products of a chunk and
-/// the sum so far are aligned to the largest exponent among them, truncated to `fraction` bits, and added exactly; the sum is truncated to
-/// single precision or rounded to half precision, and goes into the next chunk.
+/// The rule and its parameters follow MMA-Sim (arXiv 2511.10909), whose results equal the hardware's bits. The products of a chunk and the
+/// running sum are aligned to the largest exponent among them, truncated to `fraction` bits, and added exactly. The sum is truncated to
+/// single precision or rounded to half precision, and enters the next chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Rule {
-    /// Bits of the fraction that are kept below the largest exponent.
+    /// Fraction bits that are kept below the largest exponent.
     pub(in super::super) fraction: u8,
-    /// Bytes of a row of the first matrix in a chunk.
+    /// Bytes of a row of the first matrix per chunk.
     pub(in super::super) bytes: u8,
-    /// The exponent that a zero has, with sums of half and of single precision.
+    /// Exponents of a zero for half-precision and for single-precision sums.
     pub(in super::super) zeros: [i16; 2],
 }
 
 impl Rule {
-    /// That of Volta, and of its instructions on Turing.
+    /// The rule of Volta, and of Volta's instructions on Turing.
     pub(in super::super) const VOLTA: Self = Self { fraction: 23, bytes: 8, zeros: [-19, -131] };
 
-    /// That of products of warp groups, of bytes or of larger elements.
+    /// Returns the rule of warp-group products of byte-sized or larger elements.
     pub(in super::super) fn of_groups(bytes: bool) -> Self {
         Self { fraction: if bytes { 13 } else { 25 }, ..Self::of(90) }
     }
 
-    /// That of an architecture: 80 for sm_80.
+    /// Returns the rule of an architecture: 80 for sm_80.
     pub(in super::super) fn of(arch: u32) -> Self {
         match arch {
             ..75 => Self::VOLTA,
@@ -146,71 +147,71 @@ impl Rule {
     }
 }
 
-/// A product of matrices by a warp: `m` x `k` by `k` x 8.
+/// A matrix product of a warp: `m` x `k` by `k` x 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Tensor {
-    /// Rows: 8 or 16.
+    /// Rows of the product: 8 or 16.
     pub(in super::super) m: u8,
     pub(in super::super) k: u8,
     pub(in super::super) a: Element,
     pub(in super::super) b: Element,
-    /// Sums of half precision.
+    /// True if sums have half precision.
     pub(in super::super) half: bool,
-    /// Integer sums saturate at 32 bits.
+    /// True if integer sums saturate at 32 bits.
     pub(in super::super) saturate: bool,
-    /// How sums of floating point are made.
+    /// Rule of floating-point sums.
     pub(in super::super) rule: Rule,
 }
 
-/// A product of matrices by a warp group: 64 x k by k x n.
+/// A matrix product of a warp group: 64 x k by k x n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct GroupProduct {
     pub(in super::super) n: u16,
     pub(in super::super) k: u16,
     pub(in super::super) a: Element,
     pub(in super::super) b: Element,
-    /// Sums of half precision.
+    /// True if sums have half precision.
     pub(in super::super) half: bool,
-    /// Integer sums saturate at 32 bits.
+    /// True if integer sums saturate at 32 bits.
     pub(in super::super) saturate: bool,
-    /// The first matrix lies in registers.
+    /// True if the first matrix is in registers.
     pub(in super::super) registers: bool,
-    /// The matrices lie with k as their slow dimension.
+    /// For each matrix, `true` if k is its slow dimension.
     pub(in super::super) transposed: [bool; 2],
-    /// The matrices are taken with the other sign.
+    /// For each matrix, `true` if its elements are negated.
     pub(in super::super) negated: [bool; 2],
 }
 
-/// What is done with a barrier in shared memory.
+/// An operation on a barrier in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Mbarrier {
-    /// Its word is written, which initialises it.
+    /// A write of the barrier's word, which initialises it.
     Write,
-    /// Arrivals, then bytes that are expected, or with `complete` have come. `drops` lowers the number of arrivals of the next phases, too.
+    /// Arrivals and expected bytes; with `complete` the bytes have arrived. `drops` also lowers the number of arrivals of the next phases.
     Arrive { arrivals: Amount, bytes: Amount, complete: bool, drops: bool },
-    /// Whether a phase is complete; `waits` until it is.
+    /// A test for a complete phase; `waits` is true if the instruction waits for completion.
     Check { waits: bool },
-    /// It is a barrier no longer.
+    /// Invalidation of the barrier.
     Invalidate,
-    /// An arrival, or a byte, when the copies so far of the lane are complete.
+    /// An arrival, or a byte, at the completion of the lane's previous copies.
     Copies { bytes: bool },
-    /// An arrival at a barrier of Ampere's form; `copies`: when the copies so far are complete.
+    /// An arrival at a barrier in Ampere's format; with `copies` at the completion of the previous copies.
     Arrive80 { copies: bool },
 }
 
-/// How much of something.
+/// The amount of arrivals or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Amount {
     None,
     One,
-    /// What the register holds.
+    /// The value of a register.
     Register,
 }
 
 /// A copy by the tensor memory accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Bulk {
-    /// A box of a tensor of so many dimensions to shared memory, of several CTAs if `multicast`.
+    /// A load of a box of a tensor with `rank` dimensions to shared memory, of several CTAs if `multicast`.
     LoadTensor {
         rank: u8,
         multicast: bool,
@@ -222,22 +223,22 @@ pub(in super::super) enum Bulk {
         rank: u8,
         op: AtomicOp,
     },
-    /// A linear piece to shared memory.
+    /// A load of a linear piece to shared memory.
     Load {
         multicast: bool,
     },
     Store,
-    /// Between the shared memories of a cluster.
+    /// A copy between the shared memories of a cluster.
     Move,
     Reduce {
         op: AtomicOp,
         kind: BulkType,
     },
-    /// Only moves data between caches.
+    /// A prefetch, which only moves data between caches.
     Prefetch,
 }
 
-/// The type of the elements of a reduction.
+/// The element type of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum BulkType {
     Atomic(AtomicType),
@@ -245,7 +246,7 @@ pub(in super::super) enum BulkType {
     Bfloat,
 }
 
-/// Which numbers a minimum or maximum is of.
+/// The operands of a minimum or maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Picked {
     /// The first two sources.
@@ -261,13 +262,13 @@ pub(in super::super) enum Picked {
 pub(in super::super) struct Pick {
     pub(in super::super) of: Picked,
     pub(in super::super) signed: bool,
-    /// Of each half of a word.
+    /// True if each half of a word is processed separately.
     pub(in super::super) halves: bool,
-    /// What is negative becomes zero.
+    /// True if negative results become zero.
     pub(in super::super) rectify: bool,
 }
 
-/// What MUFU computes.
+/// The functions of MUFU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum MufuOp {
     Rcp,
@@ -282,7 +283,7 @@ pub(in super::super) enum MufuOp {
     Rsq64,
 }
 
-/// What an atomic access does with memory.
+/// The operation of an atomic access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum AtomicOp {
     Add,
@@ -296,14 +297,14 @@ pub(in super::super) enum AtomicOp {
     Exchange,
     /// Compare and swap; returns the old value.
     Swap,
-    /// Compare and swap; returns 1 where it swapped, else 0.
+    /// Compare and swap; returns 1 if it swapped, otherwise 0.
     Cast,
-    /// Adds one for each lane.
+    /// Adds one for each active lane.
     Count,
 }
 
 impl AtomicOp {
-    /// The operation that a modifier names.
+    /// Returns the operation that a modifier names.
     pub(in super::super) fn named(part: &str) -> Option<Self> {
         Some(match part {
             "ADD" | "SUM" => Self::Add,
@@ -322,7 +323,7 @@ impl AtomicOp {
     }
 }
 
-/// The type of an atomic access.
+/// The operand type of an atomic access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum AtomicType {
     U32,
@@ -331,12 +332,12 @@ pub(in super::super) enum AtomicType {
     S64,
     F32,
     F64,
-    /// Two numbers of half precision.
+    /// A pair of half-precision numbers.
     F16x2,
 }
 
 impl AtomicType {
-    /// Whether it has 64 bits.
+    /// Returns true if the type has 64 bits.
     pub(in super::super) fn is_wide(self) -> bool {
         matches!(self, Self::U64 | Self::S64 | Self::F64)
     }
@@ -346,32 +347,32 @@ impl AtomicType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct Image {
     pub(in super::super) access: ImageAccess,
-    /// 1 to 3, without layers.
+    /// Number of dimensions, 1 to 3, without layers.
     pub(in super::super) dimensions: u8,
-    /// The number of a layer precedes the coordinates of a texture, and follows those of a surface.
+    /// True if there are layers; the layer number precedes the coordinates of a texture and follows the coordinates of a surface.
     pub(in super::super) layered: bool,
-    /// The numbers of a texel that are wanted.
+    /// Mask of the requested components of a texel.
     pub(in super::super) mask: u8,
-    /// Whether the object is a constant of the launch or uniform register, not the first of the second group.
+    /// True if the object is a constant of the launch or a uniform register; otherwise it is the first register of the second group.
     pub(in super::super) bound: bool,
-    /// Whether a level of detail follows the coordinates.
+    /// True if a level of detail follows the coordinates.
     pub(in super::super) level: bool,
-    /// How many coordinates the first group of registers holds.
+    /// Number of coordinates in the first group of registers.
     pub(in super::super) first: u8,
 }
 
-/// What is done with an image.
+/// The kind of an image access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum ImageAccess {
-    /// A texel at coordinates of floating point.
+    /// A sample at floating-point coordinates.
     Sample,
-    /// A texel by its integer coordinates.
+    /// A texel at integer coordinates.
     Fetch,
-    /// This number of the four texels around a place.
+    /// One component of the four texels around a coordinate.
     Gather(u8),
-    /// The sizes of an image.
+    /// A query of the image's sizes.
     Query,
-    /// Bytes of a surface, whose first coordinate counts bytes.
+    /// A load of bytes from a surface; the first coordinate counts bytes.
     Load {
         bytes: u8,
         signed: bool,
@@ -383,24 +384,24 @@ pub(in super::super) enum ImageAccess {
     },
 }
 
-/// What an access beyond a surface does.
+/// The behaviour of an access beyond a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Beyond {
-    /// The program stops.
+    /// The access traps and stops the program.
     Trap,
-    /// It reads zeros and writes nothing.
+    /// The access reads zeros and writes nothing.
     Zero,
-    /// It takes the nearest place.
+    /// The access uses the nearest coordinates inside.
     Clamp,
 }
 
-/// A memory.
+/// A memory space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Space {
     Global,
     Shared,
     Local,
-    /// Told apart by the windows of shared and local memory.
+    /// The generic space; the windows of shared and local memory determine the actual space.
     Generic,
 }
 
@@ -408,19 +409,19 @@ pub(in super::super) enum Space {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Special {
     Zero,
-    /// The thread's index in its CTA: dimension.
+    /// Index of the thread in its CTA, in one dimension.
     Thread(u8),
-    /// The CTA's index in the grid: dimension.
+    /// Index of the CTA in the grid, in one dimension.
     Cta(u8),
     Lane,
     Warp,
-    /// Instructions that the warp has executed: low or high word.
+    /// Instructions that the warp has executed: low or high word of their number.
     Clock(u8),
-    /// Lanes equal, below, up to, above, from the own one.
+    /// Masks of lanes relative to the lane itself: equal, less, less or equal, greater, greater or equal.
     LaneMask(u8),
-    /// The high word of the window of shared memory.
+    /// High word of the address of the shared-memory window.
     SharedWindow,
-    /// The number of the CTA in its cluster.
+    /// Rank of the CTA in its cluster.
     ClusterRank,
 }
 
@@ -439,12 +440,12 @@ pub(in super::super) enum ShuffleMode {
     Butterfly,
 }
 
-/// What a barrier of the CTA does beyond waiting.
+/// The kind of a CTA barrier instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Barrier {
     Sync,
     Arrive,
-    /// Counts the threads whose condition holds.
+    /// A barrier that counts the threads whose predicate is true.
     Count,
     And,
     Or,

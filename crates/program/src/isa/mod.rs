@@ -1,7 +1,7 @@
-//! What each opcode means: the table from mnemonics to operations and the shape of their operands, and the decoder that binds
-//! an instruction's text to register rows.
+//! Semantics of opcodes: the table from mnemonics to operations and operand shapes, and the decoder that binds an instruction's text to
+//! register rows.
 //!
-//! Input is the text of a kernel and the constant banks of a launch; output is a [`Inst`] per instruction.
+//! Inputs are the text of a kernel and the constant banks of a launch; the output is an [`Inst`] per instruction.
 
 mod banks;
 mod codes;
@@ -19,7 +19,7 @@ mod texture;
 
 pub(super) use banks::Banks;
 pub(super) use codes::{BARRIERS, access_registers, codes_of, writes_first};
-pub(super) use decode::{Decoded, decode, refusals};
+pub(super) use decode::{Decoded, decode, unsupported_instructions};
 pub(super) use inst::{Address, Inst, PREDICATE_SINK, PredicateSource, Rows, Source};
 pub(super) use kinds::{
     Amount, AtomicOp, AtomicType, Barrier, Beyond, Bulk, BulkType, Compare, Element, Float, GroupProduct, Halves, Image, ImageAccess,

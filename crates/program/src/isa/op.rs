@@ -1,4 +1,4 @@
-//! Operations, and the part of the executor that each belongs to.
+//! Operations, and the executor group of each.
 
 use super::super::operand::Half;
 use super::kinds::{
@@ -6,19 +6,19 @@ use super::kinds::{
     ShuffleMode, Space, Special, Tensor, VoteMode,
 };
 
-/// An operation.
+/// The operation of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in super::super) enum Op {
     Nop,
-    // Integers.
+    // Integer operations.
     Mov,
     MovPair,
-    /// The value of the first lane, and whether others have different ones.
+    /// The value of the first active lane; the predicate is true if other lanes have different values.
     ReadFirst,
     Add3 {
         extended: bool,
     },
-    /// The sum of three numbers of 64 bits.
+    /// A sum of three 64-bit integers.
     AddPairs,
     MulAdd {
         extended: bool,
@@ -57,7 +57,7 @@ pub(in super::super) enum Op {
         signed: bool,
     },
     AddHalves,
-    /// The minimum or maximum of sums, of three numbers, of halves, or of those and zero.
+    /// A minimum or maximum of sums, of three numbers, or of halves, optionally with zero.
     Pick(Pick),
     Abs,
     PopCount,
@@ -75,13 +75,13 @@ pub(in super::super) enum Op {
     },
     Permute,
     Select,
-    /// A part of a word, extended.
+    /// A part of a word, zero- or sign-extended.
     Extract(Number),
     DotBytes {
         a: bool,
         b: bool,
     },
-    /// Two products of 16 bits of one source and 8 of the other, of its upper half if `high`.
+    /// Two products of 16-bit parts of one source and 8-bit parts of the other, of its upper half if `high`.
     DotHalves {
         a: bool,
         b: bool,
@@ -90,23 +90,23 @@ pub(in super::super) enum Op {
     AbsDifference {
         signed: bool,
     },
-    /// Differences of bytes, and whether they are summed.
+    /// Absolute differences of bytes, added up if `sum`.
     AbsDifferenceBytes {
         signed: bool,
         sum: bool,
     },
-    /// Into a byte of the register.
+    /// All predicates as a byte of the register.
     PredicatesToRegister {
         byte: u8,
     },
     RegisterToPredicates,
-    // Single precision.
+    // Single-precision operations.
     FAdd(Float),
     FMul(Float),
-    /// A product times a power of two.
+    /// A product scaled by a power of two.
     FMulScaled(Float, i8),
     FFma(Float),
-    /// `number`: a number is preferred to what is none.
+    /// A minimum or maximum; with `number` a number takes precedence over NaN.
     FMinMax {
         flush: bool,
         number: bool,
@@ -125,12 +125,12 @@ pub(in super::super) enum Op {
     FSelect,
     CheckDivision,
     Mufu(MufuOp),
-    /// The same of half precision or bfloats.
+    /// A MUFU function of half precision or bfloat.
     MufuHalf {
         op: MufuOp,
         bfloat: bool,
     },
-    // Double precision.
+    // Double-precision operations.
     DAdd(Round),
     DMul(Round),
     DFma(Round),
@@ -138,13 +138,13 @@ pub(in super::super) enum Op {
         compare: Compare,
         logic: Logic,
     },
-    /// Which of two numbers is the minimum or maximum, and whether neither is a number.
+    /// The selection of the minimum or maximum of two numbers; a further predicate is true if both are NaN.
     PickDouble {
         max: bool,
     },
-    // Half precision.
+    // Half-precision operations.
     HAdd(Halves),
-    /// The first sources' low halves added in single precision.
+    /// The sum of the first two sources' low halves in single precision.
     HAddSingle,
     HMul(Halves),
     HFma(Halves),
@@ -187,15 +187,15 @@ pub(in super::super) enum Op {
         round: Round,
         rectify: bool,
     },
-    /// An integer limited to the range of a smaller one.
+    /// An integer saturated to the range of a smaller type.
     IntToInt(Number),
-    /// Two integers limited to the range of a smaller one, and the low bits of a third word above them.
+    /// Two integers saturated to the range of a smaller type, below the low bits of a third word.
     PackIntegers(Number),
-    // Across lanes.
+    // Cross-lane operations.
     Vote(VoteMode),
     Match {
         all: bool,
-        /// Of pairs of registers.
+        /// True for 64-bit values in register pairs.
         wide: bool,
     },
     Shuffle(ShuffleMode),
@@ -204,9 +204,9 @@ pub(in super::super) enum Op {
         signed: bool,
     },
     Special(Special, bool),
-    // Matrices.
+    // Matrix operations.
     Tensor(Tensor),
-    /// A step of a product of Volta's: 8 x 4 by 4 x 8 in each of four groups of eight lanes.
+    /// A step of Volta's matrix product: 8 x 4 by 4 x 8 in each of four groups of eight lanes.
     Quad {
         step: u8,
         half: bool,
@@ -214,9 +214,9 @@ pub(in super::super) enum Op {
         b_column: bool,
     },
     TransposeMatrix,
-    /// A texture or surface.
+    /// A texture or surface access.
     Image(Image),
-    // Memory.
+    // Memory operations.
     Load {
         space: Space,
         number: Number,
@@ -237,42 +237,43 @@ pub(in super::super) enum Op {
         returns: bool,
     },
     QuerySpace(Space),
-    /// Matrices of 8 x 8 halves from shared memory.
+    /// A load of matrices of 8 x 8 halves from shared memory.
     LoadMatrix {
         count: u8,
         transposed: bool,
     },
-    /// A copy from device to shared memory that is complete when it is waited for.
+    /// An asynchronous copy from device to shared memory (LDGSTS), which completes when the warp waits for it.
     CopyAsync {
         bytes: u8,
     },
     GroupCopies,
     WaitCopies,
-    /// Matrices of 8 x 8 halves to shared memory.
+    /// A store of matrices of 8 x 8 halves to shared memory.
     StoreMatrix {
         count: u8,
         transposed: bool,
     },
-    /// A barrier that is an object in shared memory.
+    /// An operation on a barrier object in shared memory.
     Mbarrier(Mbarrier),
-    /// A copy by the tensor memory accelerator, of a linear piece or of a box of a tensor.
+    /// A copy by the tensor memory accelerator, of a linear piece or a box of a tensor.
     Bulk(Bulk),
-    /// A product of matrices by a warp group.
+    /// A matrix product of a warp group.
     GroupProduct(GroupProduct),
-    /// The warps of a warp group wait for each other's products.
+    /// A wait for the matrix products of the warp group.
     WaitProducts,
-    // Clusters of CTAs.
+    // Operations of CTA clusters.
     ClusterArrive,
     ClusterWait,
-    // Control.
-    /// Whether the lane is the first active one.
+    // Control operations.
+    /// The election of the first active lane.
     Elect,
-    /// Asks for more registers, which are always there.
-    TakeRegisters,
-    /// All lanes go the same way if the predicate holds in any.
+    /// A request for more registers, which always succeeds.
+    RequestRegisters,
+    /// A branch of all lanes if the predicate is true in any lane.
     BranchAny,
     Branch,
-    /// Whether the lanes must be all that a word names, or all that have not exited, to go on, or to jump.
+    /// A branch that depends on divergence: the active lanes are compared with a named mask, or with all lanes that have not exited. With
+    /// `together` it is taken if they are equal, otherwise if they differ.
     BranchDiverged {
         together: bool,
     },
@@ -284,17 +285,17 @@ pub(in super::super) enum Op {
         clear: bool,
     },
     RegisterToBarrier,
-    /// Lanes meet; those with one mask go on alone where it is exclusive.
+    /// A synchronisation of the lanes of a mask; with `exclusive` lanes with different masks continue on separate paths.
     WarpSync {
         exclusive: bool,
     },
-    /// All lanes that have not exited meet.
+    /// A synchronisation of all lanes that have not exited.
     WarpSyncAll,
     Call,
-    /// A function of the runtime, by its address.
-    CallOutside,
+    /// A call of a runtime function by its address.
+    CallRuntime,
     LoadPlace,
-    /// To the place in a register, counted from the one that is named: a return, or a call through a pointer.
+    /// A jump to a register value relative to a base address: a return, or a call through a pointer.
     JumpTo,
     Exit,
     Barrier(Barrier),
@@ -303,7 +304,7 @@ pub(in super::super) enum Op {
     Trap,
 }
 
-/// Which part of the executor executes an operation.
+/// The part of the executor that executes an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Group {
     Integer,
@@ -311,13 +312,13 @@ pub(in super::super) enum Group {
     Access,
     Branch,
     Image,
-    /// What a stream tells in words of its own.
-    Beside,
+    /// Operations that add a separate payload to the stream.
+    Payload,
     Other,
 }
 
 impl Op {
-    /// The part that executes it.
+    /// Returns the executor group of the operation.
     pub(in super::super) fn group(self) -> Group {
         match self {
             Self::Mov
@@ -387,18 +388,18 @@ impl Op {
             | Self::WaitCopies => Group::Access,
             Self::Branch => Group::Branch,
             Self::Image(_) => Group::Image,
-            Self::Mbarrier(_) | Self::Bulk(_) | Self::LoadConstant { .. } => Group::Beside,
+            Self::Mbarrier(_) | Self::Bulk(_) | Self::LoadConstant { .. } => Group::Payload,
             _ => Group::Other,
         }
     }
 
-    /// Whether it is a matrix product.
+    /// Returns true for a matrix product.
     pub(in super::super) fn is_product(self) -> bool {
         matches!(self, Self::Tensor(_) | Self::Quad { .. } | Self::GroupProduct(_))
     }
 
-    /// Whether operands that are written as numbers are floating point, whose bits stand in the instruction word.
-    pub(in super::super) fn takes_floats(self) -> bool {
+    /// Returns true if numeric operands are floating-point numbers, whose bits are in the instruction word.
+    pub(in super::super) fn has_float_operands(self) -> bool {
         matches!(
             self,
             Self::FAdd(_)
@@ -415,12 +416,12 @@ impl Op {
                 | Self::FloatToFloat { .. }
                 | Self::FloatToInt { .. }
                 | Self::PackHalves { .. }
-        ) || self.takes_doubles()
-            || self.takes_halves()
+        ) || self.has_double_operands()
+            || self.has_half_operands()
     }
 
-    /// Whether its sources are pairs of numbers of 16 bits.
-    pub(in super::super) fn takes_halves(self) -> bool {
+    /// Returns true if the sources are pairs of 16-bit numbers.
+    pub(in super::super) fn has_half_operands(self) -> bool {
         matches!(
             self,
             Self::HAdd(_)
@@ -433,23 +434,23 @@ impl Op {
         )
     }
 
-    /// Whether a source may be a byte of a register that is not the lowest.
-    pub(in super::super) fn takes_bytes(self) -> bool {
+    /// Returns true if a source may be any byte of a register.
+    pub(in super::super) fn accepts_bytes(self) -> bool {
         matches!(self, Self::IntToFloat { from: Number::Integer(1, _), .. } | Self::RegisterToPredicates)
     }
 
-    /// Whether a source may be that half of a register, or the whole as a number of single precision.
-    pub(in super::super) fn takes_parts(self, part: Half) -> bool {
+    /// Returns true if a source may be half `part` of a register, or the whole register as a single-precision number.
+    pub(in super::super) fn accepts_half(self, part: Half) -> bool {
         let halves = match self {
             Self::IntToFloat { from, .. } => matches!(from, Number::Integer(2, _)),
             Self::FloatToFloat { from, .. } | Self::FloatToInt { from, .. } => matches!(from, Number::Float(2) | Number::Bfloat),
             _ => matches!(self, Self::MufuHalf { .. }),
         };
-        self.takes_halves() || halves && part != Half::Single
+        self.has_half_operands() || halves && part != Half::Single
     }
 
-    /// Whether its sources are of double precision.
-    pub(in super::super) fn takes_doubles(self) -> bool {
+    /// Returns true if the sources have double precision.
+    pub(in super::super) fn has_double_operands(self) -> bool {
         matches!(self, Self::DAdd(_) | Self::DMul(_) | Self::DFma(_) | Self::CompareDouble { .. } | Self::PickDouble { .. })
             || matches!(self, Self::FloatToFloat { from: Number::Float(8), .. } | Self::FloatToInt { from: Number::Float(8), .. })
     }

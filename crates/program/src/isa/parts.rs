@@ -1,11 +1,11 @@
-//! A mnemonic in its parts, and what the modifiers say.
+//! Mnemonics split into opcode name and modifiers, and the meanings of modifiers.
 
 use super::kinds::{Compare, Float, Halves, Logic, Number, Round};
 
-/// A mnemonic in its parts.
+/// A mnemonic split into opcode name and modifiers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<'a> {
-    /// All of it.
+    /// The whole mnemonic.
     mnemonic: &'a str,
 }
 
@@ -26,12 +26,12 @@ impl<'a> Parts<'a> {
         self.modifiers().any(|part| part == modifier)
     }
 
-    /// The first modifier for which `read` has a meaning.
+    /// Returns the result of `read` for the first modifier that it accepts.
     pub(super) fn find<T>(self, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         self.modifiers().find_map(read)
     }
 
-    /// The first modifier that `known` lacks.
+    /// Returns the first modifier that `known` does not contain.
     pub(super) fn unknown(self, known: &[&[&str]]) -> Option<&'a str> {
         self.modifiers().find(|part| !known.iter().any(|group| group.contains(part)))
     }
@@ -111,7 +111,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// What an access moves: the number of a lane, and its registers.
+    /// Returns the number format per lane and the number of registers of an access.
     pub(super) fn access(self) -> (Number, u8) {
         let read = |part: &str| {
             Some(match part {

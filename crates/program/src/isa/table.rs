@@ -1,9 +1,8 @@
-//! The table of opcodes: which operation each mnemonic is, and the shape of its operands.
+//! The opcode table: the operation of each mnemonic, and the shape of its operands.
 //!
-//! A shape is a word with a letter for each operand in order. `D` is a destination register, `d` one that may be missing;
-//! `P` a destination predicate, `p` one that may be missing; `S` a source, `s` one that may be missing; `Q` a source predicate, `q` one
-//! that may be missing; `M` an address; `C` a constant with an address; `B` a convergence barrier; `I` an immediate number or place,
-//! `i` one that may be missing; `R` a special register; `*` anything, which is ignored.
+//! A shape is a word with a letter for each operand in order. `D` is a destination register, `P` a destination predicate, `S` a source, `Q`
+//! a source predicate, `M` an address, `C` a constant with an address, `B` a convergence barrier, `I` an immediate number or code address,
+//! `R` a special register, and `*` any operand, which is ignored. The lower-case letters `d`, `p`, `s`, `q` and `i` are the optional forms.
 
 use super::kinds::{AtomicOp, AtomicType, Barrier, Logic, Mbarrier, MufuOp, Number, Pick, Picked, Round, ShuffleMode, Space, VoteMode};
 use super::op::Op;
@@ -15,10 +14,10 @@ const COMPARE: &[&str] =
     &["F", "LT", "EQ", "LE", "GT", "NE", "GE", "NUM", "NAN", "LTU", "EQU", "LEU", "GTU", "NEU", "GEU", "T", "AND", "OR", "XOR"];
 const INTEGERS: &[&str] = &["U8", "S8", "U16", "S16", "U32", "S32", "U64", "S64"];
 const FLOATS: &[&str] = &["F16", "F32", "F64", "BF16"];
-/// Modifiers of minima and maxima of integers.
+/// Modifiers of integer minima and maxima.
 const PICKS: &[&str] = &["U32", "S32", "U16x2", "S16x2", "RELU"];
 const HALVES: &[&str] = &["BF16_V2", "SAT", "RELU"];
-/// Scopes, orders and hints of accesses, which have no effect where a launch executes in one order.
+/// Scopes, orders and hints of accesses; they have no effect on sequential execution of a launch.
 const HINTS: &[&str] = &[
     "E",
     "U",
@@ -46,11 +45,11 @@ const HINTS: &[&str] = &[
 ];
 const WIDTHS: &[&str] = &["U8", "S8", "U16", "S16", "32", "64", "128"];
 
-/// The operation of a mnemonic and the shape of its operands; `Err` names the modifier that is not known, or nothing when the opcode
-/// itself is unknown.
+/// Returns the operation of a mnemonic and the shape of its operands. The error is the unknown modifier, or `None` if the opcode itself is
+/// unknown.
 pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<&'a str>> {
     let name = parts.name();
-    // Opcodes of the uniform datapath mean what those of the lanes mean.
+    // Opcodes of the uniform datapath have the semantics of the per-lane opcodes.
     let plain = match name {
         "UIADD3" | "UIMAD" | "UISETP" | "ULOP3" | "UPLOP3" | "USHF" | "ULEA" | "UFLO" | "UPOPC" | "UBREV" | "UBMSK" | "USGXT" | "UPRMT"
         | "USEL" | "UMOV" | "VOTEU" => name.strip_prefix('U').unwrap_or("VOTE"),
@@ -62,9 +61,9 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
     let compared = || parts.compare().zip(parts.logic()).ok_or(None);
     match plain {
         "NOP" | "MEMBAR" | "CCTL" | "CCTLL" | "CCTLT" | "ERRBAR" | "CGAERRBAR" | "ENDCOLLECTIVE" | "PMTRIG" => Ok((Op::Nop, "*")),
-        // Waits of launches for each other, which execute one after the other (the timing model has them), and hints.
-        // A warp group asks for registers until it has them, and says whether it has.
-        "USETMAXREG" if parts.has("TRY_ALLOC") => row(&[&["TRY_ALLOC", "CTAPOOL"]], Op::TakeRegisters, "P*"),
+        // The no-operations are waits between launches, which execute sequentially here (the timing model simulates them), and hints. A
+        // warp group requests registers repeatedly until the predicate reports success.
+        "USETMAXREG" if parts.has("TRY_ALLOC") => row(&[&["TRY_ALLOC", "CTAPOOL"]], Op::RequestRegisters, "P*"),
         "ACQBULK" | "PREEXIT" | "USETMAXREG" | "FENCE" | "UTMACCTL" | "UTMACMDFLUSH" => Ok((Op::Nop, "*")),
         "ELECT" => row(&[], Op::Elect, "PdQ"),
         "UCGABAR_ARV" => Ok((Op::ClusterArrive, "*")),
@@ -80,7 +79,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             row(&[&["16", "M88", "MT88", "2", "4"]], Op::StoreMatrix { count, transposed: parts.has("MT88") }, "MS")
         }
         "MOV" | "MOV32I" => row(&[], Op::Mov, "DSi"),
-        // The predicate says whether lanes have different values.
+        // The predicate is true if lanes have different values.
         "R2UR" => row(&[], Op::ReadFirst, "pDS"),
         "ULDC" => match parts.access() {
             (number @ Number::Integer(1 | 2, _), _) => row(&[WIDTHS], Op::Extract(number), "DS"),
@@ -318,7 +317,7 @@ pub(super) fn lookup<'a>(parts: Parts<'a>) -> Result<(Op, &'static str), Option<
             row(&[&["EXCLUSIVE", "COLLECTIVE"]], Op::WarpSync { exclusive }, "Si")
         }
         "LEPC" => row(&[], Op::LoadPlace, "Di"),
-        "CALL" if parts.has("ABS") => row(&[&["ABS", "NOINC"]], Op::CallOutside, "S"),
+        "CALL" if parts.has("ABS") => row(&[&["ABS", "NOINC"]], Op::CallRuntime, "S"),
         "CALL" if parts.has("REL") => row(&[&["REL", "NOINC"]], Op::Call, "I"),
         "RET" if parts.has("REL") => row(&[&["REL", "NODEC"]], Op::JumpTo, "SI"),
         "EXIT" => row(&[], Op::Exit, "q"),
@@ -369,7 +368,7 @@ fn bmov(parts: Parts<'_>) -> Result<(Op, &'static str), Option<&str>> {
     if let Some(part) = parts.unknown(&[&["32", "CLEAR"]]) {
         return Err(Some(part));
     }
-    // Which way it goes is told by the operands: `BMOV.32 B6, R16` or `BMOV.32.CLEAR R16, B6`.
+    // The operands determine the direction: `BMOV.32 B6, R16` or `BMOV.32.CLEAR R16, B6`.
     Ok(if parts.has("CLEAR") { (Op::BarrierToRegister { clear: true }, "DB") } else { (Op::RegisterToBarrier, "BS") })
 }
 
@@ -402,7 +401,7 @@ fn atomic<'a>(
             _ => return None,
         })
     };
-    // `MAX.S64` is written as `MAX.S64` or as `MAX.64.S64`: the more specific one counts.
+    // `MAX.S64` is written as `MAX.S64` or as `MAX.64.S64`: the more specific modifier applies.
     let kind = parts.modifiers().filter_map(read).last().unwrap_or(AtomicType::U32);
     let returns = !name.starts_with("RED");
     let shape = match name {

@@ -1,12 +1,12 @@
-//! The table of tensor instructions: shapes and types of the matrices that a warp multiplies.
+//! The table of tensor instructions: shapes and element types of a warp's matrix products.
 
 use super::kinds::{Element, Rule, Tensor};
 use super::op::Op;
 use super::parts::Parts;
 
-/// The operation of HMMA, IMMA or DMMA and the shape of its operands; `Err` names the modifier that is not known.
+/// Returns the operation of HMMA, IMMA or DMMA and the shape of its operands; the error is the unknown modifier.
 ///
-/// The number after the opcode is m, n and k of the product written side by side: 16816 is 16 x 8 by a k of 16. Volta's 884 is a step of a
+/// The number after the opcode is m, n and k of the product written together: 16816 is 16 x 8 with k = 16. Volta's 884 is a step of a
 /// product in each of four groups of lanes.
 pub(super) fn lookup(parts: Parts<'_>) -> Result<(Op, &'static str), Option<&str>> {
     let mut modifiers = parts.modifiers();

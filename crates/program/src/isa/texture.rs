@@ -4,19 +4,19 @@ use super::kinds::{Beyond, Image, ImageAccess, Number};
 use super::op::Op;
 use super::parts::Parts;
 
-/// What the operands of a texture instruction are.
+/// Description of a texture instruction's operands for messages.
 pub(super) const SHAPE: &str = "texture: destinations, coordinates, object, dimensions";
-/// What those of a surface instruction are.
+/// Description of a surface instruction's operands for messages.
 pub(super) const SURFACE: &str = "surface: data, [coordinates], object";
 
-/// The operation of a texture or surface instruction; `Err` names the modifier that is not known, or nothing.
+/// Returns the operation of a texture or surface instruction; the error is the unknown modifier, or `None` for an unknown opcode.
 pub(super) fn lookup(parts: Parts<'_>) -> Result<(Op, &'static str), Option<&str>> {
     let check = |known: &[&str]| parts.unknown(&[known]).map_or(Ok(()), |part| Err(Some(part)));
     let bound = !parts.has("B");
     let image = |access| Image { access, dimensions: 0, layered: false, mask: 15, bound, level: parts.has("LL"), first: 0 };
     match parts.name() {
         "TEX" => {
-            // An image has one level of detail, however it is asked for.
+            // An image has one level of detail, whichever level the instruction requests.
             check(&["SCR", "B", "LL", "LZ", "NDV", "NODEP"])?;
             Ok((Op::Image(image(ImageAccess::Sample)), SHAPE))
         }
@@ -24,7 +24,7 @@ pub(super) fn lookup(parts: Parts<'_>) -> Result<(Op, &'static str), Option<&str
             check(&["SCR", "B", "LL", "LZ", "NODEP"])?;
             Ok((Op::Image(image(ImageAccess::Fetch)), SHAPE))
         }
-        // The second group holds the gradients that pick a level of detail.
+        // The second group contains the gradients that select a level of detail.
         "TXD" => {
             check(&["NODEP"])?;
             Ok((Op::Image(image(ImageAccess::Sample)), SHAPE))
@@ -35,7 +35,7 @@ pub(super) fn lookup(parts: Parts<'_>) -> Result<(Op, &'static str), Option<&str
         }
         "TLD4" => {
             check(&["SCR", "B", "R", "G", "A", "NODEP"])?;
-            // Whether `.B` stands for the third number or for an object in a register is told by the operands.
+            // The operands determine if `.B` selects the third component or an object in a register.
             let channel = if parts.has("A") { 3 } else { u8::from(parts.has("G")) };
             Ok((Op::Image(image(ImageAccess::Gather(channel))), SHAPE))
         }

@@ -1,4 +1,4 @@
-//! What is in a launch file or listing, without executing it.
+//! Checks of launch files and listings without execution.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,34 +7,34 @@ use std::sync::Arc;
 use super::super::Program;
 use super::super::consistency;
 use super::super::error::ProgramError;
-use super::super::isa::{Banks, refusals};
+use super::super::isa::{Banks, unsupported_instructions};
 use super::text;
 
-/// What a launch file comes to.
+/// A summary of a launch file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramReport {
-    /// The name of the program.
+    /// Name of the program.
     pub name: String,
-    /// The architectures for which it has listings: 70 for sm_70.
+    /// Architectures of its listings: 70 for sm_70.
     pub archs: Vec<u32>,
     /// Kernel launches that a run executes.
     pub launches: u64,
-    /// Buffers.
+    /// Number of buffers.
     pub buffers: u64,
     /// Bytes of all buffers.
     pub bytes: u64,
 }
 
-/// What a listing comes to.
+/// A summary of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListingReport {
-    /// The architecture: 70 for sm_70.
+    /// Architecture of the listing: 70 for sm_70.
     pub arch: u32,
-    /// Kernels.
+    /// Number of kernels.
     pub kernels: u64,
     /// Instructions of all kernels.
     pub instructions: u64,
-    /// Opcodes with modifiers that cannot be executed: how often each occurs, and where first (line, reason).
+    /// Opcodes with modifiers that cannot be executed, each with its number of occurrences, first line and reason.
     pub refused: BTreeMap<String, (u64, u32, String)>,
 }
 
@@ -70,14 +70,14 @@ fn facts(program: &Program, archs: Vec<u32>) -> ProgramReport {
     }
 }
 
-/// Checks a listing: what of it cannot be executed.
+/// Checks a listing for instructions that cannot be executed.
 pub(in super::super) fn listing(path: &Path) -> Result<ListingReport, ProgramError> {
     let module = consistency::load(path)?;
     let mut refused = BTreeMap::new();
-    // Values of constants do not matter here.
+    // The values of constants are irrelevant here.
     let banks = Banks::new(std::array::from_fn(|_| vec![0; 1 << 16]), 0);
     for kernel in &module.kernels {
-        for (mnemonic, line, why) in refusals(kernel, &banks) {
+        for (mnemonic, line, why) in unsupported_instructions(kernel, &banks) {
             refused.entry(mnemonic).or_insert((0, line, why)).0 += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! Launches: kernels bound to their arguments, constants and textures.
+//! Binding of launches: kernels with their arguments, constants and textures.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use toml::Spanned;
 
-use warpshard_base::{Addr, GpuId, KernelIndex, MOST_KERNELS, StreamId};
+use warpshard_base::{Addr, GpuId, KernelIndex, MAX_KERNELS, StreamId};
 use warpshard_isa::Generation;
 use warpshard_workload::{Dim3, PeerCopy, StaticInst};
 
 use super::super::error::ProgramError;
 use super::super::exec::{
-    CONSTANT_WINDOW, Kernel, KernelCode, LOCAL_WINDOW, MEETING, MOST_TOGETHER, OUTSIDE, OUTSIDE_FUNCTIONS, SHARED_WINDOW, STACK_TOP,
-    Texture,
+    CONSTANT_WINDOW, COOPERATIVE_COUNTER, Kernel, KernelCode, LOCAL_WINDOW, MAX_CTAS_TOGETHER, RUNTIME_BASE, RUNTIME_FUNCTIONS,
+    SHARED_WINDOW, STACK_TOP, Texture,
 };
 use super::super::isa::{Banks, Mbarrier, Op, decode};
 use super::super::listing::{KernelText, Module};
@@ -23,30 +23,35 @@ use super::super::tensor_map::{self, TensorMap};
 use super::super::{Launch, Program};
 use super::Loader;
 
-/// Most launches of a program.
-pub(in super::super) const MOST_LAUNCHES: usize = MOST_KERNELS;
-/// Largest grid and CTA, by dimension.
-pub(in super::super) const MOST_GRID: [i64; 3] = [0x7fff_ffff, 0xffff, 0xffff];
-pub(in super::super) const MOST_BLOCK: [i64; 3] = [1024, 1024, 64];
-/// Stack of a thread beyond what its kernel asks for, where it calls functions, whose frames its listing does not count.
+/// Maximum launches of a program.
+pub(in super::super) const MAX_LAUNCHES: usize = MAX_KERNELS;
+/// Maximum grid and CTA sizes per dimension.
+pub(in super::super) const MAX_GRID: [i64; 3] = [0x7fff_ffff, 0xffff, 0xffff];
+pub(in super::super) const MAX_BLOCK: [i64; 3] = [1024, 1024, 64];
+/// Bytes of stack per thread in addition to the local memory of a kernel that calls functions; the listing does not include their frames.
 const STACK: usize = 1024;
-/// Most shared memory of a CTA, in bytes.
-const MOST_SHARED: i64 = 228 << 10;
+/// Maximum bytes of shared memory per CTA.
+const MAX_SHARED: i64 = 228 << 10;
 
-/// What launches are bound to.
-pub(super) struct Bound<'a> {
+/// The module and objects that launches are bound to.
+pub(super) struct BindContext<'a> {
     pub(super) module: &'a Module,
-    /// Names of the texture objects, and the objects.
+    /// Names of the texture objects, and the objects themselves.
     pub(super) textures: (&'a [&'a str], Arc<[Texture]>),
-    /// Tensor maps by their names.
+    /// Tensor maps with their names.
     pub(super) tensors: Vec<(&'a str, TensorMap)>,
-    /// Most instructions of a warp.
+    /// Maximum instructions of a warp.
     pub(super) limit: u64,
 }
 
 impl Loader<'_> {
-    /// Adds launches, in the order in which sequences repeat them.
-    pub(super) fn launches(&mut self, program: &mut Program, rows: &[Spanned<LaunchRow>], bound: &Bound<'_>) -> Result<(), ProgramError> {
+    /// Adds launches in order, with sequences repeated.
+    pub(super) fn launches(
+        &mut self,
+        program: &mut Program,
+        rows: &[Spanned<LaunchRow>],
+        bound: &BindContext<'_>,
+    ) -> Result<(), ProgramError> {
         for spanned in rows {
             let row = self.row(spanned);
             let kinds = [row.kernel.is_some(), !row.sequence.is_empty(), row.copy.is_some()];
@@ -72,7 +77,7 @@ impl Loader<'_> {
                     .found(repeat.to_string())
                     .expected("0 or more"));
             }
-            if repeat > MOST_LAUNCHES as i64 {
+            if repeat > MAX_LAUNCHES as i64 {
                 return Err(self.too_many().found(format!("repeat = {repeat}")));
             }
             if let Some(index) = row.index.as_ref().filter(|index| self.parameters.iter().any(|(name, _)| name == *index)) {
@@ -82,7 +87,7 @@ impl Loader<'_> {
             for i in 0..repeat {
                 self.row(spanned);
                 self.rounds += 1;
-                if self.rounds > MOST_LAUNCHES || program.launches.len() == MOST_LAUNCHES {
+                if self.rounds > MAX_LAUNCHES || program.launches.len() == MAX_LAUNCHES {
                     return Err(self.too_many());
                 }
                 if row.repeat.is_some() {
@@ -112,13 +117,14 @@ impl Loader<'_> {
     }
 
     fn too_many(&self) -> ProgramError {
-        let help = "launch fewer, and run the others as programs of their own";
-        self.bad("the program launches too many kernels").expected(format!("at most {MOST_LAUNCHES}")).help(help)
+        let help = "divide the launches among several programs";
+        self.bad("the program launches too many kernels").expected(format!("at most {MAX_LAUNCHES}")).help(help)
     }
 
-    /// What a launch waits for, and the event that it records, as number `number` of the program.
+    /// Binds the events that a launch waits for and the event that it records; `number` is the launch's index in the program.
     ///
-    /// A stream waits for what an event recorded last before it in the file, so that launches never wait for each other in a circle.
+    /// A stream waits for the last launch earlier in the file that recorded an event, so that launches never wait for each other in a
+    /// cycle.
     fn events(&mut self, row: &LaunchRow, number: usize, launch: &mut Launch) -> Result<(), ProgramError> {
         if row.setup && row.has_events() {
             return Err(self.bad("a launch of the setup records or awaits an event").expected("events among the other launches"));
@@ -126,7 +132,7 @@ impl Loader<'_> {
         for event in &row.wait {
             let known = self.events.iter().find(|(name, _)| name == event);
             let Some((_, recorded)) = known else {
-                let what = format!("the launch waits for event `{event}`, which no launch before it records");
+                let what = format!("the launch waits for event `{event}`, which no earlier launch records");
                 return Err(self.unknown("wait", what, event, self.events.iter().map(|(name, _)| name.as_str())));
             };
             launch.after.push(*recorded);
@@ -138,7 +144,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Notes whether a launch depends programmatically on the launch before it in its stream, which has to be there and no copy.
+    /// Records the programmatic dependency of a launch on the previous launch in its stream, which must exist and be a kernel.
     fn programmatic(&self, row: &LaunchRow, before: &[Launch], launch: &mut Launch) -> Result<(), ProgramError> {
         if !row.programmatic {
             return Ok(());
@@ -148,14 +154,14 @@ impl Loader<'_> {
             return bad("a launch of the setup is a programmatic dependent launch", "remove `programmatic`: the setup belongs to no run");
         }
         if launch.copy.is_some() {
-            return bad("a copy is a programmatic dependent launch", "remove `programmatic`: only kernels depend on kernels so");
+            return bad("a copy is a programmatic dependent launch", "remove `programmatic`: only kernels can be programmatic dependents");
         }
         let stream = (launch.gpu.unwrap_or_default(), launch.stream);
         let same = |other: &Launch| (other.gpu.unwrap_or_default(), other.stream) == stream;
         match before.iter().rposition(same).map(|place| (place, &before[place])) {
             None => {
                 let what = format!("a programmatic dependent launch is the first launch of stream {} on {}", stream.1.0, stream.0);
-                bad(&what, "mark only launches that follow another one; of a repeated launch write the first one as a launch of its own")
+                bad(&what, "mark only launches that follow another one; write the first of a repeated launch separately")
             }
             Some((_, copy)) if copy.copy.is_some() => bad(
                 "a programmatic dependent launch follows a copy, which triggers nothing",
@@ -168,7 +174,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A problem of a launch with the line of the key that it is about.
+    /// Returns a problem of a launch with the line of its key.
     fn of_key(&self, key: &str, problem: ProgramError) -> ProgramError {
         if problem.file != self.path || problem.line > 0 {
             return problem;
@@ -181,11 +187,11 @@ impl Loader<'_> {
         extents(self.path, &sizes, what, most).map_err(|problem| self.of_key(what, problem))
     }
 
-    fn launch(&self, row: &LaunchRow, program: &Program, bound: &Bound<'_>) -> Result<Launch, ProgramError> {
+    fn launch(&self, row: &LaunchRow, program: &Program, bound: &BindContext<'_>) -> Result<Launch, ProgramError> {
         let name = row.kernel.as_deref().unwrap_or_default();
         let text = bound.module.named(self.path, name).map_err(|problem| self.of_key("kernel", problem))?;
-        let grid = self.dimensions(&row.grid, "grid", MOST_GRID)?;
-        let block = self.dimensions(&row.block, "block", MOST_BLOCK)?;
+        let grid = self.dimensions(&row.grid, "grid", MAX_GRID)?;
+        let block = self.dimensions(&row.block, "block", MAX_BLOCK)?;
         let dynamic = row.shared.as_ref().map_or(Ok(0), |value| self.number(value, "shared"))?;
         let stream = row.stream.as_ref().map_or(Ok(0), |value| self.number(value, "stream"))?;
         let stream =
@@ -214,7 +220,7 @@ impl Loader<'_> {
         })
     }
 
-    /// The GPU that a launch or buffer names.
+    /// Returns the GPU that a launch or buffer names.
     pub(super) fn gpu(&self, value: Option<&Value>) -> Result<Option<GpuId>, ProgramError> {
         let Some(value) = value else { return Ok(None) };
         let number = self.number(value, "gpu")?;
@@ -222,8 +228,8 @@ impl Loader<'_> {
         Ok(Some(GpuId(gpu)))
     }
 
-    /// A copy between memories, as a launch.
-    fn copy(&self, row: &LaunchRow, copy: &CopyRow, program: &Program, bound: &Bound<'_>) -> Result<Launch, ProgramError> {
+    /// Returns a copy between memories, as a launch.
+    fn copy(&self, row: &LaunchRow, copy: &CopyRow, program: &Program, bound: &BindContext<'_>) -> Result<Launch, ProgramError> {
         if row.setup || !(row.grid.is_empty() && row.block.is_empty() && row.arguments.is_empty() && row.shared.is_none()) {
             let expected = "`copy` with `gpu`, `stream`, `record`, `wait` and `repeat` alone";
             return Err(self.bad("a copy belongs to the setup, or has a grid, a block, shared memory or arguments").expected(expected));
@@ -279,12 +285,12 @@ impl Loader<'_> {
         })
     }
 
-    /// The bytes of a struct of `size` bytes.
+    /// Returns the bytes of a struct of `size` bytes.
     fn structure(
         &self,
         values: &[Value],
         size: usize,
-        (program, bound): (&Program, &Bound<'_>),
+        (program, bound): (&Program, &BindContext<'_>),
         what: &str,
     ) -> Result<Vec<u8>, ProgramError> {
         let mut bytes = Vec::with_capacity(size);
@@ -305,14 +311,20 @@ impl Loader<'_> {
         Ok(bytes)
     }
 
-    /// The bytes of an argument of `size` bytes.
-    fn argument(&self, value: &Value, size: usize, (program, bound): (&Program, &Bound<'_>), what: &str) -> Result<Vec<u8>, ProgramError> {
+    /// Returns the bytes of an argument of `size` bytes.
+    fn argument(
+        &self,
+        value: &Value,
+        size: usize,
+        (program, bound): (&Program, &BindContext<'_>),
+        what: &str,
+    ) -> Result<Vec<u8>, ProgramError> {
         if let Value::Text(text) = value
             && let Some(name) = text.strip_prefix('&')
             && let Some((_, map)) = bound.tensors.iter().find(|(known, _)| *known == name.trim())
         {
             if size != tensor_map::BYTES {
-                let expected = format!("a parameter of {} bytes, which a tensor map has", tensor_map::BYTES);
+                let expected = format!("a parameter of {} bytes, the size of a tensor map", tensor_map::BYTES);
                 return Err(self.bad_key("arguments", format!("{what} has {size} bytes")).found(text.clone()).expected(expected));
             }
             return Ok(map.encode().to_vec());
@@ -328,7 +340,7 @@ impl Loader<'_> {
                 let (name, offset) = (text[1..end].trim(), &text[end..]);
                 let offset = if offset.is_empty() { 0 } else { self.number(&Value::Text(format!("0 {offset}")), what)? };
                 if size != 8 {
-                    let expected = "8 bytes, which an address or a texture has";
+                    let expected = "8 bytes, the size of an address or a texture";
                     return Err(self.bad_key("arguments", format!("{what} has {size} bytes")).found(text.clone()).expected(expected));
                 }
                 let buffers = program.buffers.iter().map(|buffer| buffer.name.as_str());
@@ -353,13 +365,15 @@ impl Loader<'_> {
         };
         if !matches!(size, 1 | 2 | 4 | 8) {
             let expected = "a list of the values of the struct";
-            return Err(self.bad_key("arguments", format!("{what} has {size} bytes, which one number does not have")).expected(expected));
+            return Err(self
+                .bad_key("arguments", format!("{what} has {size} bytes, which a single number cannot have"))
+                .expected(expected));
         }
         Ok(wide.to_le_bytes()[..size].to_vec())
     }
 }
 
-/// The extents of a grid or a CTA, 1 to 3 of them.
+/// Checks and returns the extents of a grid or a CTA in 1 to 3 dimensions.
 pub(in super::super) fn extents(asked: &Path, values: &[i64], what: &str, most: [i64; 3]) -> Result<Dim3, ProgramError> {
     let mut sizes = [1; 3];
     if values.is_empty() || values.len() > 3 {
@@ -375,38 +389,38 @@ pub(in super::super) fn extents(asked: &Path, values: &[i64], what: &str, most: 
     Ok(Dim3 { x: sizes[0], y: sizes[1], z: sizes[2] })
 }
 
-/// What a launch sets besides its arguments.
+/// The parameters of a launch besides its arguments.
 pub(in super::super) struct Shape<'a> {
     pub(in super::super) grid: Dim3,
     pub(in super::super) block: Dim3,
-    /// Dynamic shared memory in bytes.
+    /// Bytes of dynamic shared memory.
     pub(in super::super) dynamic: i64,
-    /// Most instructions of a warp.
+    /// Maximum instructions of a warp.
     pub(in super::super) limit: u64,
-    /// Where the module's variables in device memory lie.
+    /// Addresses of the module's variables in device memory.
     pub(in super::super) globals: &'a [u64],
     pub(in super::super) stream: StreamId,
-    /// Texture objects, of which the first has number 1.
+    /// Texture objects; the first one has number 1.
     pub(in super::super) textures: Arc<[Texture]>,
-    /// CTAs of a cluster, where the launch says so.
+    /// CTAs of a cluster, if the launch determines them.
     pub(in super::super) cluster: Option<Dim3>,
     pub(in super::super) cooperative: bool,
 }
 
-/// Launches before a new one that are compared with it.
+/// Number of previous launches that are compared with a new one.
 const LOOK_BACK: usize = 16;
 
-/// The kernels of a module that were launched, by their names, each as its last launch has it.
+/// The launched kernels of a module by name, each in the form of its last launch.
 #[derive(Debug, Default)]
-pub(in super::super) struct Launched(FxHashMap<String, Arc<Kernel>>);
+pub(in super::super) struct LaunchedKernels(FxHashMap<String, Arc<Kernel>>);
 
-impl Launched {
-    /// The last launch of a kernel.
+impl LaunchedKernels {
+    /// Returns the kernel's last launch.
     pub(in super::super) fn of(&self, name: &str) -> Option<&Kernel> {
         self.0.get(name).map(|kernel| &**kernel)
     }
 
-    /// Notes a launch.
+    /// Records a launch.
     pub(in super::super) fn note(&mut self, kernel: &Arc<Kernel>) {
         match self.0.get_mut(&kernel.name) {
             Some(last) => *last = Arc::clone(kernel),
@@ -415,8 +429,9 @@ impl Launched {
     }
 }
 
-/// Binds a kernel to a launch that `asked` names; `argument` gives the bytes of an argument by its number and size. A launch that equals one of the
-/// last of `before` shares all that it executes, others what they have in common with `known`, another launch of the kernel.
+/// Binds a kernel to a launch; `asked` is the file that names it, for messages, and `argument` returns the bytes of an argument from its
+/// number and size. A launch that equals one of the last of `before` shares all its data; other launches share the common parts with
+/// `known`, another launch of the kernel.
 pub(in super::super) fn bind(
     asked: &Path,
     (module, text): (&Module, &KernelText),
@@ -431,8 +446,8 @@ pub(in super::super) fn bind(
         let found = format!("grid {grid}, block {block}");
         return Err(bad("the launch is too large".into()).found(found).expected("at most 1024 threads per CTA and 2^32 - 1 CTAs"));
     }
-    if !(0..=MOST_SHARED - i64::from(text.shared)).contains(&dynamic) {
-        let expected = format!("0 to {} bytes", MOST_SHARED - i64::from(text.shared));
+    if !(0..=MAX_SHARED - i64::from(text.shared)).contains(&dynamic) {
+        let expected = format!("0 to {} bytes", MAX_SHARED - i64::from(text.shared));
         return Err(bad("shared is out of range".into()).found(dynamic.to_string()).expected(expected));
     }
     let local = (text.local as usize).next_multiple_of(16) + if calls_with_stack(text) { STACK } else { 0 };
@@ -446,7 +461,7 @@ pub(in super::super) fn bind(
     bank[STACK_TOP..STACK_TOP + 8].copy_from_slice(&(local as u64).to_le_bytes());
     let cluster = cluster(asked, text, shape)?;
     if module.arch >= 90 {
-        // Where compiled code finds the parameters, and the sizes of clusters and of the grid in clusters.
+        // Locations of the parameters, the cluster sizes, and the grid size in clusters that compiled code reads.
         let parameters = CONSTANT_WINDOW + text.parameter_base as u64;
         bank[0x198..0x1a0].copy_from_slice(&parameters.to_le_bytes());
         let (sizes, whole) = ([cluster.x, cluster.y, cluster.z], [grid.x, grid.y, grid.z]);
@@ -457,21 +472,21 @@ pub(in super::super) fn bind(
                 bank[at + 4 * dimension..at + 4 * dimension + 4].copy_from_slice(&value.to_le_bytes());
             }
         }
-        // Whether CTAs are in clusters: without, code meets at the barrier of the CTA where it asks for that of the cluster.
+        // A flag for CTAs in clusters: without it compiled code uses the CTA barrier instead of the cluster barrier.
         bank[0x140..0x144].copy_from_slice(&u32::from(cluster.count() > 1).to_le_bytes());
         bank[0x188..0x18c].copy_from_slice(&(cluster.count() as u32).to_le_bytes());
     }
     if cooperative {
-        if grid.count() > u64::from(MOST_TOGETHER) {
+        if grid.count() > u64::from(MAX_CTAS_TOGETHER) {
             let found = format!("{} CTAs", grid.count());
-            return Err(bad("cooperative launches have few CTAs, which must all be there at once".into())
+            return Err(bad("a cooperative launch has too many CTAs, which must all be resident at the same time".into())
                 .found(found)
-                .expected(format!("at most {MOST_TOGETHER}")));
+                .expected(format!("at most {MAX_CTAS_TOGETHER}")));
         }
-        // The high word stands before the low one.
+        // The high word precedes the low one.
         let at = if module.arch >= 90 { 0x44 } else { 0x8c };
-        bank[at..at + 4].copy_from_slice(&((MEETING.0 >> 32) as u32).to_le_bytes());
-        bank[at + 4..at + 8].copy_from_slice(&(MEETING.0 as u32).to_le_bytes());
+        bank[at..at + 4].copy_from_slice(&((COOPERATIVE_COUNTER.0 >> 32) as u32).to_le_bytes());
+        bank[at + 4..at + 8].copy_from_slice(&(COOPERATIVE_COUNTER.0 as u32).to_le_bytes());
     }
     if arguments != text.parameters.len() {
         let found = format!("{arguments} arguments");
@@ -523,7 +538,7 @@ pub(in super::super) fn bind(
     Ok(Launch { repeatable: Arc::default(), stream, after: Vec::new(), programmatic: None, gpu: None, copy: None, kernel })
 }
 
-/// What all launches of a kernel have in common; `banks` are those of any launch.
+/// Returns the data that all launches of a kernel share; `banks` are the banks of any launch.
 fn code(module: &Module, text: &KernelText, banks: &Banks) -> Result<KernelCode, ProgramError> {
     let decoded = decode(&module.file, text, banks, module.arch)?;
     let statics = Generation::of(module.arch).map(|generation| Arc::from(statics(text, &decoded, generation)));
@@ -541,13 +556,13 @@ fn code(module: &Module, text: &KernelText, banks: &Banks) -> Result<KernelCode,
     })
 }
 
-/// The CTAs of a cluster: as the launch says, or the kernel.
+/// Returns the CTAs of a cluster, as determined by the launch or the kernel.
 fn cluster(asked: &Path, text: &KernelText, shape: &Shape<'_>) -> Result<Dim3, ProgramError> {
     let bad = |what: String| ProgramError::new(asked, 0, what);
     let own = text.cluster.map(|[x, y, z]| Dim3 { x, y, z });
     let cluster = match (shape.cluster, own) {
         (Some(asked), Some(own)) if asked != own => {
-            let what = format!("cluster {asked} is not what kernel {} was compiled for", text.name);
+            let what = format!("cluster {asked} differs from the cluster for which kernel {} was compiled", text.name);
             return Err(bad(what).expected(own.to_string()));
         }
         (asked, own) => asked.or(own).unwrap_or(Dim3 { x: 1, y: 1, z: 1 }),
@@ -561,13 +576,13 @@ fn cluster(asked: &Path, text: &KernelText, shape: &Shape<'_>) -> Result<Dim3, P
     Ok(cluster)
 }
 
-/// Whether a kernel calls functions and uses local memory.
+/// Returns true if a kernel calls functions and uses local memory.
 fn calls_with_stack(text: &KernelText) -> bool {
     let has = |name: &str| text.code.iter().any(|inst| inst.mnemonic.starts_with(name));
     has("CALL") && (text.local > 0 || has("STL") || has("LDL"))
 }
 
-/// The constant banks of a kernel before its launch's values.
+/// Returns the constant banks of a kernel before its launch's values.
 fn banks(module: &Module, text: &KernelText, globals: &[u64]) -> [Vec<u8>; 18] {
     let mut banks: [Vec<u8>; 18] = Default::default();
     for (bank, bytes) in module.constants.iter().chain(&text.constants) {
@@ -575,16 +590,16 @@ fn banks(module: &Module, text: &KernelText, globals: &[u64]) -> [Vec<u8>; 18] {
     }
     for (bank, offset, name, _) in &module.addresses {
         let place = module.globals.iter().position(|global| global.name == *name).map(|place| globals[place]);
-        // Functions of the runtime have addresses at which no memory lies.
-        let outside = || OUTSIDE_FUNCTIONS.iter().position(|known| known == name).map(|number| OUTSIDE + 16 * number as u64);
+        // Runtime functions have addresses outside of all memory.
+        let outside = || RUNTIME_FUNCTIONS.iter().position(|known| known == name).map(|number| RUNTIME_BASE + 16 * number as u64);
         if let (Some(place), Some(slot)) = (place.or_else(outside), banks[usize::from(*bank) % 18].get_mut(*offset..offset + 8)) {
             slot.copy_from_slice(&place.to_le_bytes());
         }
     }
-    // What a launch writes lies before the parameters, also where a kernel has none.
+    // The values of a launch precede the parameters, even if a kernel has none.
     let least = if module.arch >= 90 { 0x210 } else { 0x160 };
     banks[0] = vec![0; (text.parameter_base + text.parameter_bytes).max(least)];
-    // Whole words are read, also of a last constant of two bytes.
+    // Whole words are read, even for a last constant of two bytes.
     banks.iter_mut().for_each(|bank| bank.resize(bank.len().next_multiple_of(4), 0));
     banks
 }

@@ -1,8 +1,8 @@
-//! From a launch file to a program: modules are read, formulas evaluated, buffers placed and launches bound to them.
+//! Loader of a launch file: it reads modules, evaluates formulas, allocates buffers and binds launches to them.
 
+mod buffer_layout;
 mod check;
 mod launches;
-mod place;
 mod tensors;
 mod text;
 mod textures;
@@ -22,27 +22,27 @@ use super::expression::evaluate;
 use super::listing::Module;
 use super::schema::{BufferRow, LaunchText, OutputRow, Value};
 use super::{Buffer, Output, Program};
-use launches::Bound;
+use launches::BindContext;
 
 pub use check::{ListingReport, ProgramReport};
 pub(super) use check::{listing, program};
-pub(super) use launches::{Launched, MOST_BLOCK, MOST_GRID, MOST_LAUNCHES, Shape, bind, extents};
+pub(super) use launches::{LaunchedKernels, MAX_BLOCK, MAX_GRID, MAX_LAUNCHES, Shape, bind, extents};
 
 use warpshard_model::suggest;
 
-/// Most bytes that all buffers have together.
-pub(super) const MOST_BYTES: u64 = 1 << 34;
-/// Most instructions of a warp where nothing says otherwise.
+/// Maximum bytes of all buffers together.
+pub(super) const MAX_BYTES: u64 = 1 << 34;
+/// Default limit of instructions per warp.
 pub(super) const LIMIT: u64 = 1 << 24;
 
-/// Reads a launch file; `arch` picks the listing (70 for sm_70), else the first one is taken. `settings` replace parameters.
+/// Reads a launch file; `arch` selects the listing (70 for sm_70), by default the first one. `settings` override parameters.
 pub(super) fn load(path: &Path, arch: Option<u32>, settings: &[(String, String)]) -> Result<Program, ProgramError> {
     let text = text::read(path)?;
     let file = text::parse(path, &text)?;
     Loader::new(path, &text).program(file, arch, settings)
 }
 
-/// The architectures for which a launch file names listings.
+/// Returns the architectures for which a launch file names listings.
 pub(super) fn architectures(path: &Path) -> Result<Vec<u32>, ProgramError> {
     let text = text::read(path)?;
     let file = text::parse(path, &text)?;
@@ -53,41 +53,50 @@ struct Loader<'a> {
     path: &'a Path,
     folder: &'a Path,
     text: &'a str,
-    /// Where in the text the row begins that is being read; 0 for none.
+    /// Offset in the text of the row that is being read; 0 for none.
     at: Cell<usize>,
-    /// Parameters, then the numbers of the launches around the present one.
+    /// Parameters, then the index variables of the enclosing repeated launches.
     parameters: Vec<(String, i64)>,
-    /// Launches and rounds of sequences so far.
+    /// Launches and iterations of sequences so far.
     rounds: usize,
-    /// Events, each with the launch that recorded it last.
+    /// Events, each with the last launch that recorded it.
     events: Vec<(String, KernelIndex)>,
-    /// Kernels that were launched so far.
-    launched: Launched,
+    /// Kernels launched so far.
+    launched: LaunchedKernels,
 }
 
 impl<'a> Loader<'a> {
     fn new(path: &'a Path, text: &'a str) -> Self {
         let folder = path.parent().unwrap_or(Path::new("."));
-        Self { path, folder, text, at: Cell::new(0), parameters: Vec::new(), rounds: 0, events: Vec::new(), launched: Launched::default() }
+        Self {
+            path,
+            folder,
+            text,
+            at: Cell::new(0),
+            parameters: Vec::new(),
+            rounds: 0,
+            events: Vec::new(),
+            launched: LaunchedKernels::default(),
+        }
     }
 
-    /// A problem with the row that is being read.
+    /// Returns a problem with the row that is being read.
     fn bad(&self, what: impl Into<String>) -> ProgramError {
         let line = if self.at.get() == 0 { 0 } else { text::line_of(self.text, self.at.get()) };
         ProgramError::new(self.path, line, what)
     }
 
-    /// A problem with a key of that row.
+    /// Returns a problem with a key of the row that is being read.
     fn bad_key(&self, key: &str, what: impl Into<String>) -> ProgramError {
         ProgramError { line: text::line_of_key(self.text, self.at.get(), key), ..self.bad(what) }
     }
 
-    /// A name that means nothing, and those that do.
+    /// Returns the problem of an unknown name, with the known names.
     fn unknown<'n>(&self, key: &str, what: String, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> ProgramError {
         self.bad_key(key, what).expected(listed(known.clone())).help(suggest(name, known, ""))
     }
 
-    /// The row of a table, which messages then refer to.
+    /// Returns a row of a table and makes it the current row for messages.
     fn row<'r, T>(&self, row: &'r Spanned<T>) -> &'r T {
         self.at.set(row.span().start);
         row.get_ref()
@@ -96,7 +105,7 @@ impl<'a> Loader<'a> {
     fn program(mut self, file: LaunchText, arch: Option<u32>, settings: &[(String, String)]) -> Result<Program, ProgramError> {
         self.parameters.extend(file.parameters.iter().map(|(name, value)| (name.clone(), *value)));
         for (name, value) in settings {
-            let number = value.parse().map_err(|_| self.bad(format!("parameter `{name}` is no integer")).found(value.clone()))?;
+            let number = value.parse().map_err(|_| self.bad(format!("parameter `{name}` is not an integer")).found(value.clone()))?;
             let names = self.parameters.iter().map(|(name, _)| name.as_str());
             let place = self.parameters.iter().position(|(known, _)| known == name);
             let place = place.ok_or_else(|| self.unknown("parameters", format!("the program has no parameter `{name}`"), name, names))?;
@@ -108,7 +117,7 @@ impl<'a> Loader<'a> {
         for (name, row) in &file.buffers {
             let buffer = self.buffer(name, self.row(row), None)?;
             total = total.saturating_add(buffer.count as u64 * buffer.element.bytes() as u64);
-            if total > MOST_BYTES {
+            if total > MAX_BYTES {
                 return Err(self.bad("the buffers are too large").found(format!("{total} bytes")).expected("at most 16 GiB in all"));
             }
             buffers.push(buffer);
@@ -134,7 +143,7 @@ impl<'a> Loader<'a> {
         let textures = self.textures(&program, &file.textures)?;
         let names: Vec<&str> = file.textures.keys().map(String::as_str).collect();
         let tensors = self.tensors(&program, &file.tensors)?;
-        let bound = Bound { module: &module, textures: (&names, textures.into()), tensors, limit: file.limit.unwrap_or(LIMIT) };
+        let bound = BindContext { module: &module, textures: (&names, textures.into()), tensors, limit: file.limit.unwrap_or(LIMIT) };
         self.launches(&mut program, &file.launches, &bound)?;
         for row in &file.outputs {
             let output = self.output(&program, self.row(row))?;
@@ -150,22 +159,22 @@ impl<'a> Loader<'a> {
         let text = row.crc32.as_ref().and_then(|crc| crc.of(program.arch));
         let crc32 = text.map(|text| u32::from_str_radix(text, 16)).transpose();
         let crc32 = crc32.map_err(|_| {
-            let what = format!("crc32 of output `{}` is no hexadecimal number of 32 bits", row.buffer);
+            let what = format!("crc32 of output `{}` is not a hexadecimal number of 32 bits", row.buffer);
             self.bad_key("crc32", what).found(text.unwrap_or_default())
         })?;
         let tolerance = row.tolerance.unwrap_or_default();
-        let sensible = |number: f64| number.is_finite() && number >= 0.0;
-        if !sensible(tolerance.absolute) || !sensible(tolerance.relative) {
-            return Err(self.bad_key("tolerance", "a tolerance is no number from 0 on"));
+        let check_random = |number: f64| number.is_finite() && number >= 0.0;
+        if !check_random(tolerance.absolute) || !check_random(tolerance.relative) {
+            return Err(self.bad_key("tolerance", "a tolerance is not a number of at least 0"));
         }
         if row.tolerance.is_some() && row.expected.is_none() {
-            let what = format!("output `{}` has a tolerance and nothing to compare with", row.buffer);
+            let what = format!("output `{}` has a tolerance but no expected contents", row.buffer);
             return Err(self.bad_key("tolerance", what).expected("`expected` with contents, such as { file = \"name\" }"));
         }
         Ok(Output { buffer, crc32, expected: row.expected.clone(), tolerance, show: row.show })
     }
 
-    /// Gives a variable in constant memory its contents.
+    /// Sets the contents of a variable in constant memory.
     fn symbol(&self, module: &mut Module, program: &Program, name: &str, row: &BufferRow) -> Result<(), ProgramError> {
         let known = module.symbols.iter().find(|(known, ..)| known == name).cloned();
         let names = module.symbols.iter().map(|(known, ..)| known.as_str());
@@ -204,19 +213,19 @@ impl<'a> Loader<'a> {
         let key = file.modules.iter().find(|(_, value)| *value == name).map_or("", |(key, _)| key);
         let arch = format!("sm_{}", module.arch);
         if key.trim_end_matches('a') != arch {
-            let what = format!("the listing {name} is for another architecture than `modules` says");
+            let what = format!("the listing {name} has another architecture than its key in `modules`");
             return Err(self.bad_key("modules", what).found(arch).expected(key));
         }
         Ok(module)
     }
 
-    /// The value of a number or formula.
+    /// Evaluates a number or formula.
     fn number(&self, value: &Value, what: &str) -> Result<i64, ProgramError> {
         let key = if what.starts_with("argument ") { "arguments" } else { what.split(' ').next().unwrap_or_default() };
         match value {
             Value::Integer(number) => Ok(*number),
-            Value::Float(number) => Err(self.bad_key(key, format!("{what} is no integer")).found(number.to_string())),
-            Value::List(_) => Err(self.bad_key(key, format!("{what} is no integer")).found("a list")),
+            Value::Float(number) => Err(self.bad_key(key, format!("{what} is not an integer")).found(number.to_string())),
+            Value::List(_) => Err(self.bad_key(key, format!("{what} is not an integer")).found("a list")),
             Value::Text(text) => {
                 let of = |name: &str| self.parameters.iter().rev().find(|(known, _)| known == name).map(|(_, value)| *value);
                 evaluate(text, &of).map_err(|problem| {
@@ -231,7 +240,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// A buffer, or a variable of `size` bytes.
+    /// Returns a buffer, or a variable of `size` bytes.
     fn buffer(&self, name: &str, row: &BufferRow, size: Option<usize>) -> Result<Buffer, ProgramError> {
         let element = Element::of(row.kind);
         let count = match (&row.count, size) {
@@ -239,16 +248,16 @@ impl<'a> Loader<'a> {
             (None, Some(size)) => (size / element.bytes()) as i64,
             (None, None) => return Err(self.bad(format!("buffer `{name}` has no count"))),
         };
-        if !(0..=(MOST_BYTES / 8) as i64).contains(&count) {
-            let expected = format!("0 to {}", MOST_BYTES / 8);
+        if !(0..=(MAX_BYTES / 8) as i64).contains(&count) {
+            let expected = format!("0 to {}", MAX_BYTES / 8);
             return Err(self.bad(format!("buffer `{name}` has an impossible count")).found(count.to_string()).expected(expected));
         }
-        contents::sensible(&row.contents, element)
+        contents::check_random(&row.contents, element)
             .map_err(|found| self.bad_key("contents", format!("buffer `{name}` cannot be made")).found(found))?;
         if let Some(address) = row.address {
             let end = address.saturating_add(count as u64 * element.bytes() as u64);
             if address < WINDOWS.end && end > WINDOWS.start {
-                let what = format!("buffer `{name}` lies where generic accesses reach shared, local and constant memory");
+                let what = format!("buffer `{name}` overlaps the windows of generic accesses to shared, local and constant memory");
                 let expected = format!("an address below {:#x}, where the buffer also ends, or from {:#x} on", WINDOWS.start, WINDOWS.end);
                 return Err(self.bad_key("address", what).found(format!("address {address:#x}")).expected(expected));
             }

@@ -7,7 +7,7 @@ use super::super::{Buffer, Program};
 use super::Loader;
 
 impl Loader<'_> {
-    /// The tensor maps by their names.
+    /// Returns the tensor maps with their names.
     pub(super) fn tensors<'r>(&self, program: &Program, rows: &'r Rows<TensorRow>) -> Result<Vec<(&'r str, TensorMap)>, ProgramError> {
         rows.iter().map(|(name, row)| Ok((name.as_str(), self.tensor(program, name, self.row(row))?))).collect()
     }

@@ -1,4 +1,4 @@
-//! The text of a launch file: reading it, and saying where and how it is wrong.
+//! Parsing of a launch file's text, with the locations of errors.
 
 use std::path::Path;
 
@@ -8,17 +8,17 @@ use warpshard_model::nearest;
 use super::super::error::ProgramError;
 use super::super::schema::LaunchText;
 
-/// Longest launch file that is read, in bytes.
-const MOST_TEXT: u64 = 1 << 26;
+/// Maximum bytes of a launch file.
+const MAX_TEXT: u64 = 1 << 26;
 
-/// The text of a launch file.
+/// Reads the text of a launch file.
 pub(super) fn read(path: &Path) -> Result<String, ProgramError> {
     let unreadable = |found: String| ProgramError::new(path, 0, "the launch file cannot be read").found(found);
-    let bytes = input::read(path, MOST_TEXT).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = input::read(path, MAX_TEXT).map_err(|error| unreadable(error.to_string()))?;
     String::from_utf8(bytes).map_err(|_| unreadable("text that is not UTF-8".into()))
 }
 
-/// What the text says.
+/// Parses the text.
 pub(super) fn parse(path: &Path, text: &str) -> Result<LaunchText, ProgramError> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let start = error.span().map(|span| span.start);
@@ -32,12 +32,12 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<LaunchText, ProgramError>
     })
 }
 
-/// The line of a place in a text, from 1.
+/// Returns the line number of an offset in a text, counted from 1.
 pub(super) fn line_of(text: &str, at: usize) -> u32 {
     text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count() as u32 + 1
 }
 
-/// The line of a key of the table that begins at a place, or that of the table.
+/// Returns the line of a key in the table that begins at an offset, or the line of the table without such a key.
 pub(super) fn line_of_key(text: &str, at: usize, key: &str) -> u32 {
     let first = line_of(text, at);
     let names = |line: &str| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='));
@@ -46,7 +46,7 @@ pub(super) fn line_of_key(text: &str, at: usize, key: &str) -> u32 {
     inside.find(|(_, line)| names(line)).map_or(first, |(number, _)| number as u32 + 1)
 }
 
-/// The name that a message's unknown one was probably meant to be: ``unknown field `a`, expected one of `b`, `c` ``.
+/// Returns the known name closest to the unknown name of a message: ``unknown field `a`, expected one of `b`, `c` ``.
 fn meant(message: &str) -> Option<&str> {
     let mut names = message.split('`').skip(1).step_by(2);
     let word = names.next().filter(|_| message.starts_with("unknown"))?;
@@ -57,7 +57,7 @@ fn meant(message: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// The committed schema is made from the types: `UPDATE_DOCS=1 cargo test -p warpshard-program launch_schema` writes it.
+    /// Compares the committed schema with the types: `UPDATE_DOCS=1 cargo test -p warpshard-program launch_schema` writes it.
     #[test]
     fn the_launch_schema_is_that_of_the_types() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/launch.schema.json");
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn places_have_lines_and_keys_theirs() {
+    fn offsets_map_to_lines_and_keys() {
         let text = "a = 1\n[[launches]]\nkernel = \"k\"\ngrid = [1]\n[[launches]]\ngrid = [2]\n";
         assert_eq!([0, 6, 19].map(|at| line_of(text, at)), [1, 2, 3]);
         assert_eq!((line_of_key(text, 6, "grid"), line_of_key(text, 6, "block"), line_of_key(text, 48, "grid")), (4, 2, 6));

@@ -7,16 +7,16 @@ use super::super::exec::Texture;
 use super::super::schema::{Filter, Outside, Rows, TextureRow};
 use super::Loader;
 
-/// Most texels along a dimension.
-const MOST_TEXELS: i64 = 1 << 27;
-/// Most texture objects of a program.
-const MOST_TEXTURES: usize = 1 << 16;
+/// Maximum texels in a dimension.
+const MAX_TEXELS: i64 = 1 << 27;
+/// Maximum texture objects of a program.
+const MAX_TEXTURES: usize = 1 << 16;
 
 impl Loader<'_> {
-    /// The texture objects of a launch file, in its order.
+    /// Returns the texture objects of a launch file in its order.
     pub(super) fn textures(&self, program: &Program, rows: &Rows<TextureRow>) -> Result<Vec<Texture>, ProgramError> {
-        if rows.len() > MOST_TEXTURES {
-            return Err(self.bad("the program has too many textures").expected(format!("at most {MOST_TEXTURES}")));
+        if rows.len() > MAX_TEXTURES {
+            return Err(self.bad("the program has too many textures").expected(format!("at most {MAX_TEXTURES}")));
         }
         rows.iter().map(|(name, row)| self.texture(program, name, self.row(row))).collect()
     }
@@ -25,7 +25,7 @@ impl Loader<'_> {
         let buffers = program.buffers.iter().map(|buffer| buffer.name.as_str());
         let what = || format!("texture `{name}`: there is no buffer `{}`", row.buffer);
         if buffers.clone().any(|buffer| buffer == name) {
-            return Err(self.bad(format!("texture `{name}` is called as a buffer is")).expected("another name"));
+            return Err(self.bad(format!("texture `{name}` has the name of a buffer")).expected("another name"));
         }
         let place = buffers.clone().position(|known| known == row.buffer);
         let place = place.ok_or_else(|| self.unknown("buffer", what(), &row.buffer, buffers))?;
@@ -51,11 +51,11 @@ impl Loader<'_> {
         let mut size = [1_u32; 3];
         for (number, value) in row.size.iter().enumerate() {
             let texels = self.number(value, &format!("size of texture `{name}`"))?;
-            if !(1..=MOST_TEXELS).contains(&texels) {
-                let expected = format!("1 to {MOST_TEXELS}");
+            if !(1..=MAX_TEXELS).contains(&texels) {
+                let expected = format!("1 to {MAX_TEXELS}");
                 return Err(self.bad(format!("size of texture `{name}` is out of range")).found(texels.to_string()).expected(expected));
             }
-            // Layers come last, whatever the dimensions.
+            // The number of layers is the last size, for any number of dimensions.
             size[if number < dimensions { number } else { 2 }] = texels as u32;
         }
         let texel = u64::from(row.channels) * buffer.element.bytes() as u64;
@@ -68,16 +68,16 @@ impl Loader<'_> {
         }
         if matches!(row.outside, Outside::Wrap | Outside::Mirror) && !row.normalized {
             let what = format!("texture `{name}` repeats its image, but has no normalised coordinates");
-            return Err(self.bad(what).expected("normalized = true, as CUDA asks for, or outside = \"clamp\" or \"border\""));
+            return Err(self.bad(what).expected("normalized = true, as CUDA requires, or outside = \"clamp\" or \"border\""));
         }
         if row.filter == Filter::Linear && integer && !row.fractions {
             let what = format!("texture `{name}` filters integers");
             return Err(self
                 .bad(what)
-                .expected("elements of type f32, or integers of 8 or 16 bits with fractions = true, as CUDA asks for"));
+                .expected("elements of type f32, or integers of 8 or 16 bits with fractions = true, as CUDA requires"));
         }
         if row.fractions && !integer {
-            let what = format!("texture `{name}`: `fractions` is about integers");
+            let what = format!("texture `{name}`: `fractions` applies only to integers");
             return Err(self.bad(what).expected("elements of 8 or 16 bits"));
         }
         if row.fractions && buffer.element.bytes() == 4 {

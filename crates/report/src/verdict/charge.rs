@@ -1,23 +1,24 @@
-//! Scheduler cycles charged to the resources that hold them up.
+//! Charging of scheduler cycles to the resources that cause them.
 
 use warpshard_base::WARP_SIZE;
 use warpshard_stats::KernelStats;
 
-use super::terms::{Charge, Filling, LISTED, Limiter, rounded};
-use super::uses::Uses;
+use super::terms::{Charge, LaunchOccupancy, Limiter, MIN_LISTED_SHARE, rounded};
+use super::uses::Utilisations;
 use crate::roofs::Roofs;
 
-/// A level of memory that is used for this share of the time is at its roof: waits are for its rate rather than for its latency. As in the classes
-/// of `study silicon`.
+/// A level of memory with at least this utilisation is at its roof: waits are caused by its bandwidth rather than by its latency. The
+/// classes of `study silicon` use the same threshold.
 const AT_ROOF: f64 = 0.5;
-/// The LLC is at its roof at this share of busy cycles, too, of which writes take several: warps do not wait for these.
+/// The LLC is also at its roof at this share of busy cycles. A write takes several busy cycles, but warps do not wait for writes.
 const SLICES_AT_ROOF: f64 = 0.75;
 
-/// The same of execution units, which have no queues that smooth their work. Chosen.
+/// Utilisation from which execution units are at their roof; they have no queues that smooth their work. The value is a choice without a
+/// source.
 const PIPE_AT_ROOF: f64 = 0.6;
 
-/// What limits the resident warps where all CTAs are resident.
-pub(super) const GRID: &str = "grid";
+/// The limit of the resident warps if all CTAs are resident.
+pub(super) const GRID_LIMIT: &str = "grid";
 
 /// Shares of the scheduler cycles of a kernel, by reason.
 pub(super) struct Cycles {
@@ -32,12 +33,12 @@ pub(super) struct Cycles {
     throttled: f64,
     fetch: f64,
     draining: f64,
-    /// Without a resident warp; `None` where that cannot be told from the cycles of other kernels.
+    /// Share without a resident warp; `None` if the cycles of other kernels hide it.
     pub(super) idle: Option<f64>,
 }
 
 impl Cycles {
-    /// Of a kernel that took `cycles`, during which no other ran if it ran `alone`.
+    /// Computes the shares of a kernel that took `cycles`; `alone` is true if no other kernel ran at the same time.
     pub(super) fn of(kernel: &KernelStats, cycles: u64, roofs: &Roofs, alone: bool) -> Self {
         let get = |name: &str| kernel.counters.get(name).unwrap_or(0) as f64;
         let names = [
@@ -63,35 +64,35 @@ impl Cycles {
     }
 }
 
-/// What the cycles of a kernel are charged with.
+/// Inputs of the charges of a kernel.
 pub(super) struct Charges<'a> {
     pub(super) get: &'a dyn Fn(&str) -> f64,
     pub(super) cycles: &'a Cycles,
-    /// Use of the resources.
-    pub(super) uses: &'a Uses,
-    pub(super) launch: &'a Filling,
+    /// Utilisation of the resources.
+    pub(super) uses: &'a Utilisations,
+    pub(super) launch: &'a LaunchOccupancy,
     pub(super) roofs: &'a Roofs,
     pub(super) hottest_slice: Option<f64>,
 }
 
 impl Charges<'_> {
-    /// The charges, the largest first. The first of equals is the one that is listed first.
+    /// Returns the charges in descending order; equal charges keep their order.
     pub(super) fn all(&self) -> Vec<Charge> {
         let Cycles { issued, pipeline, arithmetic, fence, barrier, throttled, fetch, .. } = *self.cycles;
         let c = self.cycles;
         let idle = c.idle.unwrap_or(0.0);
-        // While SMs were idle nothing was used, so that the others were nearer to the roof.
+        // Idle SMs use no resources, so that the utilisation during the other cycles is higher.
         let busy = (1.0 - idle).max(0.01);
         let pipe_at_roof = self.uses.pipe / busy >= PIPE_AT_ROOF;
-        // Twice the rate would save half of the cycles in which the resource worked.
+        // Twice the rate would save half of the cycles in which the resource is busy.
         let (issue, pipe) = if pipe_at_roof { (0.0, pipeline + c.arithmetic + issued / 2.0) } else { (issued / 2.0, pipeline) };
         let few = self.few_warps().min(idle);
         let fence_of = if (self.get)("atomic_instructions") > 0.0 { Limiter::Atomics } else { Limiter::Fence };
         let arithmetic = if pipe_at_roof { 0.0 } else { arithmetic };
         let memory = self.memory(busy);
         let latency = memory.iter().filter(|(limiter, _)| *limiter == Limiter::MemoryLatency).map(|(_, share)| share).sum::<f64>();
-        // CTAs without a slot would hide waits for arithmetic and at barriers, too. Where the grid is the limit there are none.
-        let more = self.launch.limited_by != GRID;
+        // Further CTAs would also hide waits for arithmetic and at barriers. If the grid is the limit, there are no further CTAs.
+        let more = self.launch.limited_by != GRID_LIMIT;
         let hidden = self.hidden(latency + if more { arithmetic + barrier } else { 0.0 }, busy);
         let (of_memory, of_others) = (hidden, if more { hidden } else { 0.0 });
         let lanes = (self.get)("thread_instructions") / (self.get)("warp_instructions").max(1.0) / f64::from(WARP_SIZE);
@@ -100,7 +101,7 @@ impl Charges<'_> {
             Some(charge) => charge.share += share,
             None => charges.push(Charge { limiter, share }),
         };
-        // Lanes that do nothing cost their part of what instructions take.
+        // Idle lanes waste their share of the cost of instructions.
         let lost = (1.0 - lanes).clamp(0.0, 1.0);
         let kept = 1.0 - lost;
         add(Limiter::Divergence, lost * (issue + pipe + fetch + arithmetic * (1.0 - of_others)));
@@ -116,32 +117,33 @@ impl Charges<'_> {
         add(Limiter::Throttle, throttled);
         add(Limiter::Occupancy, few + latency * of_memory + (arithmetic + barrier) * of_others);
         add(Limiter::Tail, idle - few);
-        charges.retain(|charge| charge.share >= LISTED);
+        charges.retain(|charge| charge.share >= MIN_LISTED_SHARE);
         charges.sort_by(|a, b| b.share.total_cmp(&a.share));
         charges.iter_mut().for_each(|charge| charge.share = rounded(charge.share));
         charges
     }
 
-    /// The share of the schedulers that can have no warp, since an SM holds fewer warps than it has schedulers.
+    /// Returns the share of the schedulers that cannot have a warp, since an SM holds fewer warps than it has schedulers.
     fn few_warps(&self) -> f64 {
         let resident = self.launch.occupancy * f64::from(self.roofs.warps);
         (1.0 - resident / f64::from(self.roofs.schedulers.max(1))).clamp(0.0, 1.0)
     }
 
-    /// The part of `waits`, a share of all cycles, that warps in all slots would hide. They would do the same work in the share of the time that warp
-    /// slots are taken, unless what is no wait takes longer.
+    /// Returns the part of `waits`, a share of all cycles, that full warp slots would hide. Full slots would do the same work in the share
+    /// of the time in which warp slots are occupied, unless the cycles without waits take longer.
     fn hidden(&self, waits: f64, busy: f64) -> f64 {
         let empty = (1.0 - self.launch.occupancy).clamp(0.0, 1.0);
         if waits > 0.0 { (empty * busy / waits).min(1.0) } else { 0.0 }
     }
 
-    /// What cycles are charged to in which the way to the load/store unit is full, or in which warps wait for memory.
+    /// Charges the cycles in which the input of the load/store unit is full, or in which warps wait for memory.
     fn memory(&self, busy: f64) -> Vec<(Limiter, f64)> {
         let (get, c, uses) = (self.get, self.cycles, self.uses);
         let (full, waits) = (c.memory_pipeline + c.memory_collectors, c.memory + c.draining);
         let global = get("load_instructions") + get("store_instructions") + get("atomic_instructions");
         let hot = self.hottest_slice.unwrap_or(1.0);
-        // Where slices differ, the busiest is the roof. A channel of DRAM has several slices, which its share follows only in part.
+        // If the load of slices differs, the busiest slice is the roof. A DRAM channel has several slices, so that its utilisation follows
+        // a single slice only in part.
         let llc = if uses.llc >= SLICES_AT_ROOF * busy { uses.llc } else { uses.llc_requests };
         let levels = [(Limiter::Dram, uses.dram.max(uses.rows)), (Limiter::Llc, llc * hot), (Limiter::Network, uses.network)];
         let highest = levels.into_iter().fold((Limiter::Dram, 0.0), |best, level| if level.1 > best.1 { level } else { best });
@@ -149,7 +151,7 @@ impl Charges<'_> {
         if get("atomic_instructions") * 2.0 > global && uses.shared < uses.l1.max(highest.1) {
             return vec![(Limiter::Atomics, full + waits)];
         }
-        // The instruction in the load/store unit makes its accesses, of shared memory or of the L1, or waits for what is behind them.
+        // The instruction in the load/store unit performs its accesses to shared memory or the L1, or waits for a later stage.
         let own = full * (unit / (unit + uses.behind_unit).max(f64::MIN_POSITIVE));
         let of_unit = |share: f64| {
             let of_l1 = share * uses.l1 / unit.max(f64::MIN_POSITIVE);

@@ -1,4 +1,4 @@
-//! A verdict as lines of text, and what to change.
+//! A verdict as lines of text, and its advice.
 
 use warpshard_stats::KernelStats;
 
@@ -6,19 +6,19 @@ use super::terms::{Limiter, Verdict};
 use crate::roofs::Roofs;
 use crate::text::{clip, count, demangled, percent, printable, si};
 
-/// Columns of a verdict, at most.
+/// Maximum columns of a line.
 const COLUMNS: usize = 80;
 
-/// Sectors whose bytes are used less than this are charged to addresses that are far apart.
-const SPARSE: f64 = 0.4;
+/// Share of used bytes in sectors below which accesses count as uncoalesced.
+const SPARSE_SECTOR_USE: f64 = 0.4;
 
-/// The verdict on a kernel in at most six lines of at most 80 columns; the first begins with its name.
+/// Formats the verdict on a kernel in at most six lines of at most 80 columns; the first line begins with the kernel's name.
 pub(super) fn lines(verdict: &Verdict, name: &str) -> Vec<String> {
     let limiters: Vec<String> = verdict.charges.iter().take(2).map(|charge| shown(verdict, charge.limiter, charge.share)).collect();
-    let limiters = if limiters.is_empty() { "nothing holds it up".to_owned() } else { limiters.join(", then ") };
+    let limiters = if limiters.is_empty() { "no limiter".to_owned() } else { limiters.join(", then ") };
     let name = clip(&printable(&demangled(name)), COLUMNS.saturating_sub(limiters.chars().count() + 4).max(16));
     let whole = |share: f64| format!("{:.0}", share * 100.0);
-    // The opening of rows is of interest where it is the higher share.
+    // Row activations are shown only if their share exceeds the share of data transfers.
     let data = verdict.used("DRAM");
     let shown = verdict.roofs.iter().filter(|one| one.name != "DRAM rows" || one.share > data);
     let mut roofs: Vec<String> = shown.map(|one| format!("{} {}", one.name.replace("network", "net"), whole(one.share))).collect();
@@ -53,7 +53,7 @@ fn shown(verdict: &Verdict, limiter: Limiter, share: f64) -> String {
 }
 
 fn idle(verdict: &Verdict) -> String {
-    verdict.launch.idle.map_or_else(|| ", beside other kernels".to_owned(), |idle| format!(", {} idle", percent(idle)))
+    verdict.launch.idle.map_or_else(|| ", with other kernels".to_owned(), |idle| format!(", {} idle", percent(idle)))
 }
 
 fn requests(verdict: &Verdict) -> String {
@@ -61,9 +61,9 @@ fn requests(verdict: &Verdict) -> String {
     verdict.sectors_per_request.map_or_else(String::new, |sectors| format!("; {sectors:.1} sectors per request{used}"))
 }
 
-/// Floating-point work and confidence, in one line.
+/// Formats floating-point work and confidence in one line.
 fn last(verdict: &Verdict) -> Option<String> {
-    // Without traffic of DRAM no work is too little for its bytes.
+    // Without DRAM traffic the arithmetic intensity is undefined.
     let each = verdict.roofline.as_ref().and_then(|line| Some((line.per_byte?, line.ridge)));
     let flops = each.map(|(each, ridge)| format!("{} of {ridge:.0} flop/byte", si(each).trim_end()));
     let trust = verdict.trust.as_ref().map(|trust| match (trust.error_percent, trust.worst_percent) {
@@ -80,7 +80,7 @@ fn last(verdict: &Verdict) -> Option<String> {
     }
 }
 
-/// A limiter in words.
+/// Returns the name of a limiter for reports.
 pub(super) fn label(verdict: &Verdict, limiter: Limiter) -> String {
     match limiter {
         Limiter::Issue => "issue slots".to_owned(),
@@ -103,10 +103,10 @@ pub(super) fn label(verdict: &Verdict, limiter: Limiter) -> String {
     }
 }
 
-/// What to change, in at most 66 columns.
+/// Returns the advice in at most 66 columns.
 pub(super) fn change(verdict: &Verdict, roofs: &Roofs, kernel: &KernelStats) -> String {
     let launch = &verdict.launch;
-    let sparse = verdict.sector_use.is_some_and(|share| share < SPARSE);
+    let sparse = verdict.sector_use.is_some_and(|share| share < SPARSE_SECTOR_USE);
     let coalesce = || {
         let used = verdict.sector_use.unwrap_or(0.0) * 100.0;
         format!("coalesce: lanes use {used:.0} % of the bytes of the sectors they touch")

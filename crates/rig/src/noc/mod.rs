@@ -1,8 +1,8 @@
-//! A network alone under synthetic traffic: latency and throughput for a load.
+//! A network alone under synthetic traffic: latency and throughput at a load.
 //!
-//! Every source generates a packet with the same probability in each cycle and puts it into an unbounded queue. After the
-//! warm-up, packets generated during the measured cycles count; traffic continues until the last of them has arrived, or until
-//! their mean latency is known to exceed [`LATENCY_LIMIT`]: the network is then saturated.
+//! Every source generates a packet with the same probability in each cycle and puts it into an unbounded queue. Packets generated during
+//! the measured cycles after the warm-up are counted; traffic continues until the last of these packets has arrived, or until their mean
+//! latency certainly exceeds [`LATENCY_LIMIT`]: the network is then saturated.
 
 mod pattern;
 
@@ -17,20 +17,20 @@ use pattern::Destinations;
 /// Mean packet latency, in cycles, beyond which the network counts as saturated (`latency_thres` of BookSim).
 pub const LATENCY_LIMIT: u64 = 1000;
 
-/// An experiment.
+/// Parameters of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// The network.
     pub network: NetworkSpec,
-    /// Who sends to whom.
+    /// Traffic pattern.
     pub pattern: Pattern,
-    /// Length of every packet.
+    /// Flits per packet.
     pub flits: u16,
-    /// Flits that a source generates per cycle, 0 to 1 on average.
+    /// Mean flits that a source generates per cycle, from 0 to 1.
     pub load: f64,
-    /// Cycles before the measurement.
+    /// Warm-up cycles before the measurement.
     pub warm_up: u64,
-    /// Cycles whose packets are measured.
+    /// Cycles of the measurement; packets generated in these cycles are counted.
     pub measured: u64,
     /// Seed of all random choices.
     pub seed: u64,
@@ -39,28 +39,28 @@ pub struct Setup {
 /// The results of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// Sources that send.
+    /// Number of sending sources.
     pub sources: usize,
-    /// Mean cycles from a packet's generation to the ejection of its tail; of the packets that arrived, when not stable.
+    /// Mean cycles from a packet's generation to the ejection of its tail; for an unstable network, only of the packets that arrived.
     pub packet_latency: f64,
-    /// Mean cycles from the head's leaving the source queue to the ejection of the tail.
+    /// Mean cycles from the departure of a packet's head from the source queue to the ejection of its tail.
     pub network_latency: f64,
-    /// The longest packet latency in cycles.
+    /// Maximum packet latency in cycles.
     pub longest_latency: u64,
     /// Flits received per source and cycle during the measured cycles.
     pub accepted: f64,
-    /// Mean number of routers that a packet passed.
+    /// Mean number of routers that a packet traverses.
     pub routers: f64,
-    /// Whether the network was not saturated.
+    /// True if the network was not saturated.
     pub stable: bool,
-    /// Cycles simulated.
+    /// Simulated cycles.
     pub cycles: u64,
 }
 
 /// Simulates an experiment.
 ///
 /// # Errors
-/// When the network cannot be built, or the pattern or load has no meaning on it; for a user.
+/// Fails if the network cannot be built, or the pattern or load is invalid for it, with a message for the user.
 pub fn measure(setup: &Setup) -> Result<Measured, RigError> {
     setup.network.check()?;
     let sources = setup.pattern.on(&setup.network.topology)?;
@@ -82,41 +82,41 @@ pub fn measure(setup: &Setup) -> Result<Measured, RigError> {
     })
 }
 
-/// A source: when it generates packets, and their destinations.
+/// A source: random numbers for the generation of packets and for the choice of destinations, and the destinations.
 struct Source {
     making: Rng,
     choosing: Rng,
     to: Destinations,
 }
 
-/// Packets generated in the measured cycles.
-struct Gauge {
+/// Statistics of the packets generated in the measured cycles.
+struct PacketStats {
     from: u64,
     to: u64,
     /// Hops from each source to each terminal.
-    ways: Box<[u16]>,
+    hops: Box<[u16]>,
     terminals: usize,
     arrived: u64,
-    /// Sum of the cycles in which those that arrived were generated.
-    made_at: u64,
+    /// Sum of the generation cycles of the arrived packets.
+    generated_at: u64,
     latency: u64,
     network: u64,
     longest: u64,
     routers: u64,
 }
 
-impl Sink for Gauge {
+impl Sink for PacketStats {
     #[inline]
     fn accept(&mut self, now: Cycle, packet: &Packet) -> bool {
         let made = u64::from(packet.tag);
         if (self.from..self.to).contains(&made) {
             let latency = now.0 - made;
             self.arrived += 1;
-            self.made_at += made;
+            self.generated_at += made;
             self.latency += latency;
             self.network += now.0 - u64::from(packet.entered);
             self.longest = self.longest.max(latency);
-            self.routers += u64::from(self.ways[usize::from(packet.lane) * self.terminals + usize::from(packet.dest)]);
+            self.routers += u64::from(self.hops[usize::from(packet.lane) * self.terminals + usize::from(packet.dest)]);
         }
         true
     }
@@ -138,20 +138,20 @@ fn drive<const W: usize, const P: usize, const C: usize>(setup: &Setup, pattern:
     let threshold = if probability >= 1.0 { u64::MAX } else { (probability * (u64::MAX as f64)) as u64 };
     let (from, to) = (setup.warm_up, setup.warm_up + setup.measured);
     let (topology, terminals) = (&setup.network.topology, setup.network.topology.terminals());
-    let ways = |from, to| topology.routers_between(from, to) as u16;
-    let mut gauge = Gauge {
+    let hops = |from, to| topology.routers_between(from, to) as u16;
+    let mut stats = PacketStats {
         from,
         to,
-        ways: pattern.iter().flat_map(|(source, _)| (0..terminals).map(|to| ways(usize::from(*source), to))).collect(),
+        hops: pattern.iter().flat_map(|(source, _)| (0..terminals).map(|to| hops(usize::from(*source), to))).collect(),
         terminals,
         arrived: 0,
-        made_at: 0,
+        generated_at: 0,
         latency: 0,
         network: 0,
         longest: 0,
         routers: 0,
     };
-    let (mut made, mut made_at, mut before, mut accepted) = (0u64, 0u64, 0u64, 0u64);
+    let (mut made, mut generated_at, mut before, mut accepted) = (0u64, 0u64, 0u64, 0u64);
     let mut now = 0;
     let stable = loop {
         if now == from {
@@ -161,9 +161,9 @@ fn drive<const W: usize, const P: usize, const C: usize>(setup: &Setup, pattern:
             accepted = net.flits_ejected() - before;
         }
         if now >= to {
-            // Packets that have not arrived are at least as late as they are now.
-            let late = (made - gauge.arrived) * now - (made_at - gauge.made_at);
-            let (done, over) = (gauge.arrived == made, gauge.latency + late > LATENCY_LIMIT * made);
+            // The final latency of a packet that has not arrived is at least its current age.
+            let late = (made - stats.arrived) * now - (generated_at - stats.generated_at);
+            let (done, over) = (stats.arrived == made, stats.latency + late > LATENCY_LIMIT * made);
             if done || over {
                 break !over;
             }
@@ -173,21 +173,21 @@ fn drive<const W: usize, const P: usize, const C: usize>(setup: &Setup, pattern:
                 net.offer(lane, usize::from(source.to.draw(&mut source.choosing)), setup.flits, now as u32);
                 if (from..to).contains(&now) {
                     made += 1;
-                    made_at += now;
+                    generated_at += now;
                 }
             }
         }
-        net.step(Cycle(now), &mut gauge);
+        net.step(Cycle(now), &mut stats);
         now += 1;
     };
-    let mean = |sum: u64| sum as f64 / gauge.arrived.max(1) as f64;
+    let mean = |sum: u64| sum as f64 / stats.arrived.max(1) as f64;
     Measured {
         sources: sources.len(),
-        packet_latency: mean(gauge.latency),
-        network_latency: mean(gauge.network),
-        longest_latency: gauge.longest,
+        packet_latency: mean(stats.latency),
+        network_latency: mean(stats.network),
+        longest_latency: stats.longest,
         accepted: accepted as f64 / (setup.measured as f64 * sources.len() as f64),
-        routers: mean(gauge.routers),
+        routers: mean(stats.routers),
         stable,
         cycles: now,
     }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_almost_idle_network_shows_the_latency_of_its_ways() {
+    fn an_idle_network_has_the_latency_of_its_hops() {
         let result = measure(&setup(0.005)).unwrap();
         assert!(result.stable && (result.packet_latency - (2.0 + 4.0 * result.routers)).abs() < 0.1, "{result:?}");
         assert!((result.routers - 3.5).abs() < 0.1 && (result.accepted - 0.005).abs() < 0.001, "{result:?}");
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_that_gets_too_much_is_not_stable() {
+    fn an_overloaded_network_is_unstable() {
         let narrow = NetworkSpec { buffers: 1, ..setup(1.0).network.with_vcs(1) };
         let overloaded = Setup { network: narrow, flits: 5, ..setup(1.0) };
         let result = measure(&overloaded).unwrap();

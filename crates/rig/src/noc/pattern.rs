@@ -3,31 +3,31 @@
 use warpshard_base::Rng;
 use warpshard_noc::mesh::Topology;
 
-/// The memory controllers among the 36 nodes of a chip with 28 SMs (GPGPU-Sim's preset for 28 SMs and 8 controllers).
+/// Node numbers of the memory controllers among the 36 nodes of a chip with 28 SMs (GPGPU-Sim's preset for 28 SMs and 8 controllers).
 const CONTROLLERS: [u16; 8] = [3, 7, 10, 12, 23, 25, 28, 32];
 
 /// A traffic pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Every node to a random node, itself included.
+    /// Every node sends to a random node, itself included.
     Uniform,
-    /// The 28 SMs of 36 nodes to a random one of the 8 memory controllers.
+    /// The 28 SMs of 36 nodes send to a random one of the 8 memory controllers.
     Sm28ToMc8,
-    /// The 8 memory controllers to a random one of the 28 SMs.
+    /// The 8 memory controllers send to a random one of the 28 SMs.
     Mc8ToSm28,
-    /// All 36 nodes to a random one of the 8 memory controllers.
+    /// All 36 nodes send to a random one of the 8 memory controllers.
     Hot36To8,
-    /// Row and column exchanged.
+    /// Every node sends to the node with row and column exchanged.
     Transpose,
-    /// Node i to node n - 1 - i, which complements all bits of i where n is a power of two.
+    /// Node i sends to node n - 1 - i, which complements all bits of i if n is a power of two.
     BitComp,
-    /// The bits of the number reversed.
+    /// Every node sends to the node whose number has the bits reversed.
     BitRev,
-    /// The bits of the number rotated to the left by one.
+    /// Every node sends to the node whose number has the bits rotated to the left by one.
     Shuffle,
-    /// Half-way around each dimension.
+    /// Every node sends half-way around each dimension.
     Tornado,
-    /// The next node of each dimension, wrapping.
+    /// Every node sends to the next node of each dimension, with wrap-around.
     Neighbor,
 }
 
@@ -48,9 +48,9 @@ pub const PATTERNS: &[(&str, Pattern)] = &[
 /// The destinations of one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Destinations {
-    /// Always the same.
+    /// A fixed destination.
     One(u16),
-    /// One of these at random.
+    /// A random one of these destinations.
     Any(Vec<u16>),
 }
 
@@ -65,10 +65,10 @@ impl Destinations {
 }
 
 impl Pattern {
-    /// The sources with their destinations.
+    /// Returns the sources with their destinations.
     ///
     /// # Errors
-    /// When the pattern has no meaning on this topology.
+    /// Fails if the pattern is undefined for this topology.
     pub(super) fn on(self, topology: &Topology) -> Result<Vec<(u16, Destinations)>, String> {
         let terminals = topology.terminals() as u16;
         let all = || 0..terminals;
@@ -81,7 +81,9 @@ impl Pattern {
         }
         let bits = terminals.trailing_zeros();
         if matches!(self, Self::BitRev | Self::Shuffle) && !terminals.is_power_of_two() {
-            return Err(format!("this pattern permutes the bits of a node's number; {topology} has {terminals} nodes, no power of two"));
+            return Err(format!(
+                "this pattern permutes the bits of a node's number; {topology} has {terminals} nodes, which is not a power of two"
+            ));
         }
         let (columns, rows) = match *topology {
             Topology::Mesh { columns, rows } => (columns, rows),
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn permutations_send_everybody_to_somebody_else() {
+    fn permutations_map_every_node_to_another() {
         let topology = Topology::Mesh { columns: 4, rows: 4 };
         for (name, pattern) in &PATTERNS[4..] {
             let mut to = fixed(*pattern, &topology);

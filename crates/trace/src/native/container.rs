@@ -1,4 +1,4 @@
-//! An open native file: its index, and its blocks on demand.
+//! An open native file with its index; blocks are read on demand.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,9 +11,9 @@ use warpshard_workload::{LaunchCounts, UsedLine};
 use super::super::error::{Problem, ProblemKind, TraceError, unreadable};
 use super::footprint;
 use super::frame::{BLOCK_HEADER, BlockRef, END_MAGIC, FILE_HEADER, Kind, MAGIC, TRAILER, VERSION, unpack};
-use super::index::{Index, KernelIndex};
+use super::index::{Index, KernelEntry};
 use super::template::Template;
-use super::wire::{Bytes, put, put_text};
+use super::wire::{ByteReader, put, put_text};
 
 /// An open native file.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(in super::super) struct NativeKernel {
     pub(super) code: Code,
 }
 
-/// What all CTAs of a kernel have in common.
+/// The data that all CTAs of a kernel share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Code {
     /// The text before the first CTA.
@@ -53,22 +53,22 @@ impl Code {
     }
 
     fn decode(raw: &[u8]) -> Option<Self> {
-        let mut bytes = Bytes::new(raw);
+        let mut bytes = ByteReader::new(raw);
         let (head, tail) = (bytes.text()?.to_vec(), bytes.text()?.to_vec());
         let templates = (0..bytes.count()?).map(|_| Template::read(&mut bytes)).collect::<Option<_>>()?;
         (bytes.left() == 0).then_some(Self { head, tail, templates })
     }
 }
 
-/// Whether a file says that it is a native trace.
+/// Returns true if the file starts with the magic bytes of a native trace.
 pub(in super::super) fn is_native(path: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
-    // A file that cannot be read is reported when it is opened as text.
+    // An unreadable file is reported when it is opened as text.
     input::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == MAGIC
 }
 
 impl Container {
-    /// Opens the file and reads its index.
+    /// Opens the file and parses its index.
     pub(in super::super) fn open(path: &Path) -> Result<Arc<Self>, TraceError> {
         let io = |error: io::Error| TraceError::from(unreadable(path, &error));
         let mut file = input::open(path).map_err(io)?;
@@ -82,23 +82,25 @@ impl Container {
         let version = check_header(path, &header)?;
         let mut trailer = [0; TRAILER];
         file.seek(SeekFrom::Start(bytes - TRAILER as u64)).and_then(|_| file.read_exact(&mut trailer)).map_err(io)?;
-        let mut fields = Bytes::new(&trailer);
+        let mut fields = ByteReader::new(&trailer);
         let (low, high, length, crc) = (fields.word(), fields.word(), fields.word(), fields.word());
         let offset = u64::from(low.unwrap_or_default()) | u64::from(high.unwrap_or_default()) << 32;
         let length = u64::from(length.unwrap_or_default());
         if trailer[16..] != END_MAGIC {
-            let found = format!("{bytes} bytes without the mark that ends a file");
-            return Err(cut(path, found, "the 24 bytes that lead to the index, at the end".into()).into());
+            let found = format!("{bytes} bytes without the magic bytes at the end");
+            return Err(cut(path, found, "a trailer of 24 bytes with the location of the index".into()).into());
         }
         if crc != Some(crc32fast::hash(&trailer[..12])) || offset.checked_add(length) != Some(bytes - TRAILER as u64) {
             let at = bytes - TRAILER as u64;
-            return Err(damaged(path, &format!("the trailer at byte {at}"), "a wrong checksum or a wrong place of the index".into()).into());
+            return Err(
+                damaged(path, &format!("the trailer at byte {at}"), "a wrong checksum or a wrong location of the index".into()).into()
+            );
         }
         let place = format!("the index at byte {offset}");
         let mut block = vec![0; length as usize];
         file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(&mut block)).map_err(io)?;
         let raw = unpack(Kind::Index, &block, None).map_err(|found| damaged(path, &place, found))?;
-        let index = Index::decode(&raw, version).ok_or_else(|| damaged(path, &place, "contents that contradict each other".into()))?;
+        let index = Index::decode(&raw, version).ok_or_else(|| damaged(path, &place, "contradictory contents".into()))?;
         Ok(Arc::new(Self { path: path.to_path_buf(), index, file: Mutex::new(file), bytes }))
     }
 
@@ -106,29 +108,29 @@ impl Container {
         &self.path
     }
 
-    /// Bytes of the file.
+    /// Returns the size of the file in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// A kernel's name in messages: the file and the text that it was made of.
+    /// Returns a kernel's name for messages: the native file and the kernel's original text file.
     pub(in super::super) fn label(&self, number: usize) -> PathBuf {
         PathBuf::from(format!("{}:{}", self.path.display(), self.index.kernels[number].listed))
     }
 
-    /// The trace's name, its list, and the kernel of each launch.
+    /// Returns the trace's name, its kernel list, and the kernel number of each launch.
     pub(in super::super) fn contents(&self) -> (&str, Option<&[u8]>, &[u32]) {
         (&self.index.name, self.index.list.as_deref(), &self.index.launches)
     }
 
-    /// A kernel's file as the list names it.
+    /// Returns the name of a kernel's file in the list.
     pub(in super::super) fn listed(&self, number: usize) -> &str {
         &self.index.kernels[number].listed
     }
 
-    /// Reads a block as it is in the file.
+    /// Reads a block without unpacking it.
     pub(super) fn packed(&self, kind: Kind, at: &BlockRef, number: usize) -> Result<Vec<u8>, TraceError> {
-        // A length beyond the file is no reason to allocate it.
+        // A block that extends beyond the file is rejected before its memory is allocated.
         if at.offset.checked_add(at.file_bytes()).is_none_or(|end| end > self.bytes) {
             let found = format!("a block of {} bytes in a file of {}", at.file_bytes(), self.bytes);
             return Err(self.damaged(kind, at, number, found).into());
@@ -147,13 +149,13 @@ impl Container {
         unpack(kind, &packed, Some(at.crc)).map_err(|found| self.damaged(kind, at, number, found).into())
     }
 
-    /// The problem of a block of a kernel.
+    /// Returns the problem for a damaged block of a kernel.
     pub(super) fn damaged(&self, kind: Kind, at: &BlockRef, number: usize, found: String) -> Problem {
         let listed = &self.index.kernels[number].listed;
         damaged(&self.path, &format!("the {} block of {listed} at byte {}", kind.name(), at.offset), found)
     }
 
-    /// Reads what all CTAs of a kernel have in common.
+    /// Reads the data that all CTAs of a kernel share.
     pub(in super::super) fn kernel(self: &Arc<Self>, number: usize) -> Result<NativeKernel, TraceError> {
         let at = &self.index.kernels[number].code;
         let raw = self.block(Kind::Code, at, number)?;
@@ -162,32 +164,33 @@ impl Container {
     }
 }
 
-/// What is said of data that pass their checksum and are malformed all the same.
-pub(super) const CONTRADICTION: &str = "contents that contradict each other, though the checksum is right";
+/// Message for malformed data with a correct checksum.
+pub(super) const CONTRADICTION: &str = "contradictory contents with a correct checksum";
 
 impl NativeKernel {
-    /// The text before the first CTA, which holds the header.
+    /// Returns the text before the first CTA, which contains the header.
     pub(in super::super) fn head(&self) -> &[u8] {
         &self.code.head
     }
 
-    /// Bytes in the file that simulation reads, and those that hold text only.
+    /// Returns the bytes in the file that simulation reads, and the bytes that only the text needs.
     pub(in super::super) fn file_bytes(&self) -> (u64, u64) {
         self.index().file_bytes()
     }
 
-    pub(super) fn index(&self) -> &KernelIndex {
+    pub(super) fn index(&self) -> &KernelEntry {
         &self.container.index.kernels[self.number]
     }
 
-    /// What the kernel comes to.
+    /// Returns the counts of the kernel from the index.
     pub(in super::super) fn counts(&self) -> LaunchCounts {
         let index = self.index();
         let short = LaunchCounts { warp_instructions: index.instructions, ..LaunchCounts::default() };
         index.footprint.map_or(short, |footprint| footprint.counts(index.instructions))
     }
 
-    /// The lines that it uses, the `limit` used last or all; `None` where the file does not have them.
+    /// Returns the cache lines that the kernel uses: the `limit` most recently used lines, or all. `None` if the file does not contain
+    /// them.
     pub(in super::super) fn used_lines(&self, limit: usize) -> Result<Option<Vec<UsedLine>>, TraceError> {
         let Some(at) = self.index().footprint.as_ref().and_then(|footprint| footprint.block_with(limit)) else { return Ok(None) };
         let kind = Kind::Lines;
@@ -197,15 +200,15 @@ impl NativeKernel {
     }
 }
 
-/// The version of the file.
+/// Checks the file's header and returns the version of its format.
 fn check_header(path: &Path, header: &[u8; FILE_HEADER]) -> Result<u32, TraceError> {
-    let mut fields = Bytes::new(&header[MAGIC.len()..]);
+    let mut fields = ByteReader::new(&header[MAGIC.len()..]);
     let (version, crc) = (fields.word().unwrap_or_default(), fields.word().unwrap_or_default());
     if header[..MAGIC.len()] != MAGIC {
         return Err(problem(
             path,
             ProblemKind::Unreadable,
-            "this is no native trace".into(),
+            "this is not a native trace".into(),
             format!("`{}` at byte 0", header[..MAGIC.len()].escape_ascii()),
             format!("`{}`", MAGIC.escape_ascii()),
             "give a file that `warpshard convert` wrote",
@@ -219,7 +222,7 @@ fn check_header(path: &Path, header: &[u8; FILE_HEADER]) -> Result<u32, TraceErr
         return Err(problem(
             path,
             ProblemKind::Header,
-            "the file is of a version that this program does not read".into(),
+            "the file has a version that this program cannot read".into(),
             format!("version {version} at byte 8"),
             format!("version {VERSION} or older"),
             "use a newer warpshard, or convert the trace again from its text",

@@ -1,4 +1,4 @@
-//! Decodes a kernel of a native file batch by batch, in parallel over blocks.
+//! Batch decoder of a kernel in a native file, parallel over blocks.
 
 use std::sync::Arc;
 
@@ -7,52 +7,52 @@ use crossbeam_channel::unbounded;
 use warpshard_workload::{CtaProgram, StaticInst};
 
 use super::super::block::Parsed;
-use super::super::decoder::{Batch, Decoded, End, Setup, Sharing};
+use super::super::decoder::{Batch, Decoded, End, Setup, StreamCache};
 use super::super::error::{Problem, ProblemKind, TraceError};
 use super::super::table::StaticTable;
 use super::container::{CONTRADICTION, NativeKernel};
 use super::frame::{Kind, unpack};
-use super::index::BatchIndex;
+use super::index::BatchEntry;
 use super::program;
-use super::template::Meanings;
+use super::template::TemplateMeanings;
 
-/// Decodes one kernel from its first CTA to its last.
+/// A decoder of one kernel, from its first CTA to its last.
 #[derive(Debug)]
 pub(in super::super) struct NativeDecoder {
     setup: Arc<Setup>,
     kernel: Arc<NativeKernel>,
-    meanings: Option<Arc<Meanings>>,
+    meanings: Option<Arc<TemplateMeanings>>,
     code: Arc<[StaticInst]>,
-    /// The next block.
+    /// Index of the next block.
     next: usize,
-    /// CTAs before it.
+    /// CTAs before the next block.
     produced: u32,
     read: u64,
-    sharing: Sharing,
+    sharing: StreamCache,
 }
 
 impl NativeDecoder {
     pub(in super::super) fn new(setup: Arc<Setup>, kernel: Arc<NativeKernel>) -> Self {
         let code = Arc::default();
-        Self { setup, kernel, meanings: None, code, next: 0, produced: 0, read: 0, sharing: Sharing::default() }
+        Self { setup, kernel, meanings: None, code, next: 0, produced: 0, read: 0, sharing: StreamCache::default() }
     }
 
-    /// Warp instructions of the kernel.
+    /// Returns the warp instructions of the kernel.
     pub(in super::super) fn instructions(&self) -> u64 {
         self.kernel.index().instructions
     }
 
-    /// Bytes of the text that was decoded so far.
+    /// Returns the bytes of the text that was decoded so far.
     pub(in super::super) fn bytes_read(&self) -> u64 {
         self.read
     }
 
-    /// The static instructions and their notes, once the first batch was requested.
+    /// Returns the static instructions and their notes, or `None` before the first batch.
     pub(in super::super) fn table(&self) -> Option<&StaticTable> {
         self.meanings.as_ref().map(|meanings| &meanings.table)
     }
 
-    /// Goes to the block that holds a CTA; returns the first CTA of it.
+    /// Seeks to the block that contains CTA `cta`; returns the first CTA of this block.
     pub(in super::super) fn seek(&mut self, cta: u32) -> u32 {
         let batches = &self.kernel.index().batches;
         (self.next, self.produced, self.read) = (0, 0, 0);
@@ -64,7 +64,7 @@ impl NativeDecoder {
         self.produced
     }
 
-    /// Decodes the next blocks: at least one, further ones while the text that they represent stays below `budget` bytes.
+    /// Decodes at least one block, and further blocks while the text that they represent stays below `budget` bytes.
     pub(in super::super) fn next_batch(&mut self, budget: usize) -> Batch {
         let decoded = self.start().and_then(|meanings| self.blocks(&meanings, budget));
         decoded.unwrap_or_else(|error| {
@@ -73,8 +73,8 @@ impl NativeDecoder {
         })
     }
 
-    /// What templates mean, read at the first call; the grid and the CTAs in the file agree.
-    fn start(&mut self) -> Result<Arc<Meanings>, TraceError> {
+    /// Returns the parsed templates. The first call parses them and checks the number of CTAs in the file against the grid.
+    fn start(&mut self) -> Result<Arc<TemplateMeanings>, TraceError> {
         if let Some(meanings) = &self.meanings {
             return Ok(Arc::clone(meanings));
         }
@@ -82,7 +82,7 @@ impl NativeDecoder {
         if index.ctas() != u64::from(self.setup.ctas) {
             return Err(self.count(index.ctas()).into());
         }
-        let mut meanings = Meanings::default();
+        let mut meanings = TemplateMeanings::default();
         for template in &self.kernel.code.templates {
             meanings.add(template, &self.setup.dialect).map_err(|(what, found)| self.unknown(what, found))?;
         }
@@ -92,7 +92,7 @@ impl NativeDecoder {
         Ok(meanings)
     }
 
-    fn blocks(&mut self, meanings: &Arc<Meanings>, budget: usize) -> Result<Batch, TraceError> {
+    fn blocks(&mut self, meanings: &Arc<TemplateMeanings>, budget: usize) -> Result<Batch, TraceError> {
         let kernel = Arc::clone(&self.kernel);
         let batches = &kernel.index().batches;
         let first = self.next;
@@ -101,7 +101,7 @@ impl NativeDecoder {
         while let Some(batch) = batches.get(self.next).filter(|_| packed.is_empty() || text < budget as u64) {
             match kernel.container.packed(Kind::Programs, &batch.programs, kernel.number) {
                 Ok(block) => packed.push(block),
-                // What precedes the block is valid; the next batch finds the fault again.
+                // The blocks before the unreadable one are valid; the next batch reports the fault.
                 Err(_) if !packed.is_empty() => break,
                 Err(error) => return Err(error),
             }
@@ -131,9 +131,9 @@ impl NativeDecoder {
     }
 
     /// Decodes blocks, in parallel if there is a pool; results come in the order of the blocks.
-    fn decode(&self, packed: Vec<Vec<u8>>, batches: &[BatchIndex], meanings: &Arc<Meanings>) -> Vec<Result<Vec<Parsed>, String>> {
+    fn decode(&self, packed: Vec<Vec<u8>>, batches: &[BatchEntry], meanings: &Arc<TemplateMeanings>) -> Vec<Result<Vec<Parsed>, String>> {
         let warps = self.setup.layout.warps;
-        let one = move |block: &[u8], crc: u32, meanings: &Meanings| {
+        let one = move |block: &[u8], crc: u32, meanings: &TemplateMeanings| {
             let raw = unpack(Kind::Programs, block, Some(crc))?;
             program::decode(&raw, meanings, warps).ok_or_else(|| CONTRADICTION.to_owned())
         };
@@ -141,7 +141,7 @@ impl NativeDecoder {
         let Some(pool) = self.setup.pool.as_ref().filter(|_| batches.len() > 1) else {
             return work.map(|(block, crc)| one(&block, crc, meanings)).collect();
         };
-        // The caller waits on a channel and not in the pool, as the decoder of text does.
+        // The caller waits on a channel instead of in the pool, as in the text decoder.
         let (send, receive) = unbounded();
         for (number, (block, crc)) in work.enumerate() {
             let (send, meanings) = (send.clone(), Arc::clone(meanings));
@@ -164,7 +164,7 @@ impl NativeDecoder {
             kind: ProblemKind::Count,
             file: self.setup.file.clone(),
             line: None,
-            what: "the file does not have the CTAs of its grid".into(),
+            what: "the number of CTAs in the file differs from its grid".into(),
             found: format!("{found} CTAs"),
             expected: format!("{}, as `-grid dim = {}` says", self.setup.ctas, self.setup.grid),
             help: "convert the trace again from its text".into(),

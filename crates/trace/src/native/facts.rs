@@ -1,16 +1,16 @@
-//! What a native file says of itself without being decoded.
+//! Facts about a native file from its index, without decoding.
 
 use std::path::Path;
 
 use super::super::error::TraceError;
 use super::container::Container;
 
-/// The contents of a native file by its index.
+/// A summary of a native file from its index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NativeFacts {
-    /// The trace's name.
+    /// Name of the trace.
     pub name: String,
-    /// A single kernel's file without a kernel list: its text is a file and not a folder.
+    /// True for a single kernel's file without a kernel list: its text form is a file, not a folder.
     pub single: bool,
     /// Bytes of the file.
     pub bytes: u64,
@@ -23,7 +23,7 @@ pub struct NativeFacts {
 /// Reads the index of the native file at `path`.
 ///
 /// # Errors
-/// When the file cannot be read, or its header or index is damaged.
+/// The file cannot be read, or its header or index is damaged.
 pub fn native_facts(path: &Path) -> Result<NativeFacts, TraceError> {
     let container = Container::open(path)?;
     let index = &container.index;

@@ -1,6 +1,6 @@
-//! What a kernel does to memory: counts in the index, and a block with the lines that it used last.
+//! The memory footprint of a kernel: counts in the index, and a block with the most recently used cache lines.
 //!
-//! Sampled runs put lines of launches that they skip into the LLC. A file that has them saves decoding these launches.
+//! Sampled runs insert the lines of skipped launches into the LLC. With stored lines these launches need not be decoded.
 
 use roaring::RoaringTreemap;
 
@@ -8,24 +8,24 @@ use warpshard_base::{Addr, LINE_BYTES, SECTORS_PER_LINE, SectorBytes, SectorMask
 use warpshard_workload::{CtaProgram, KernelInfo, LaunchCounts, OpClass, UsedLine, UsedLines, count_classes, touches};
 
 use super::frame::BlockRef;
-use super::wire::{Bytes, put, put_signed};
+use super::wire::{ByteReader, put, put_signed};
 
-/// Lines of a kernel that a file has at most, those used last: more than any LLC holds, 128 MiB.
-const MOST: usize = 1 << 20;
+/// Maximum cache lines per kernel in a file, of which the most recently used are stored: 128 MiB, more than any LLC holds.
+const MAX_LINES: usize = 1 << 20;
 const SECTORS: usize = SECTORS_PER_LINE as usize;
 
-/// What the index says.
+/// The memory footprint of a kernel in the index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Footprint {
-    /// Sectors of device memory that its accesses touch, summed over accesses.
+    /// Sectors of device memory that the kernel's accesses touch, summed over accesses.
     sectors: u64,
-    /// Warp instructions by the class of their opcodes.
+    /// Warp instructions per opcode class.
     classes: [u64; OpClass::COUNT],
-    /// Lines that it uses.
+    /// Cache lines that the kernel uses.
     lines: u64,
-    /// Those of them that no kernel before it in the file uses.
+    /// Cache lines of the kernel that no earlier kernel in the file uses.
     new_lines: u64,
-    /// The lines used last; a trace of one launch, which cannot be skipped, does not have them.
+    /// Block with the most recently used lines; `None` in a trace of one launch, because a single launch is never skipped.
     pub(super) block: Option<BlockRef>,
 }
 
@@ -40,7 +40,7 @@ impl Footprint {
         self.block.iter().for_each(|block| block.put(out));
     }
 
-    pub(super) fn read(bytes: &mut Bytes<'_>) -> Option<Self> {
+    pub(super) fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
         let sectors = bytes.number()?;
         let mut classes = [0; OpClass::COUNT];
         bytes.number().filter(|count| *count == classes.len() as u64)?;
@@ -56,7 +56,7 @@ impl Footprint {
         Some(Self { sectors, classes, lines, new_lines, block })
     }
 
-    /// What the kernel comes to, with its warp instructions.
+    /// Returns the counts of the kernel, which has `warp_instructions` warp instructions.
     pub(super) fn counts(&self, warp_instructions: u64) -> LaunchCounts {
         LaunchCounts {
             warp_instructions,
@@ -67,30 +67,30 @@ impl Footprint {
         }
     }
 
-    /// The block, where it has as many of the lines used last, or all.
+    /// Returns the block if it contains the `limit` most recently used lines or all lines.
     pub(super) fn block_with(&self, limit: usize) -> Option<&BlockRef> {
-        self.block.as_ref().filter(|_| limit <= MOST || self.lines <= MOST as u64)
+        self.block.as_ref().filter(|_| limit <= MAX_LINES || self.lines <= MAX_LINES as u64)
     }
 }
 
-/// Reads kernels while a file is written.
+/// Cache lines collected over the kernels of a file that is being written.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
-    /// Lines of the kernels so far, by their number.
+pub(super) struct FileLines {
+    /// Line numbers used by the kernels so far.
     before: RoaringTreemap,
 }
 
-/// Reads one kernel.
-pub(super) struct OfKernel<'a> {
+/// A collector of one kernel's footprint.
+pub(super) struct KernelFootprint<'a> {
     info: &'a KernelInfo,
     footprint: Footprint,
     used: UsedLines,
     all: RoaringTreemap,
 }
 
-impl<'a> OfKernel<'a> {
+impl<'a> KernelFootprint<'a> {
     pub(super) fn new(info: &'a KernelInfo) -> Self {
-        Self { info, footprint: Footprint::default(), used: UsedLines::new(MOST), all: RoaringTreemap::new() }
+        Self { info, footprint: Footprint::default(), used: UsedLines::new(MAX_LINES), all: RoaringTreemap::new() }
     }
 
     pub(super) fn cta(&mut self, program: &CtaProgram) {
@@ -103,8 +103,8 @@ impl<'a> OfKernel<'a> {
         count_classes(program, &mut self.footprint.classes);
     }
 
-    /// The footprint, and what its block holds.
-    pub(super) fn finish(self, reading: &mut Reading) -> (Footprint, Vec<u8>) {
+    /// Returns the footprint and the contents of its block of lines.
+    pub(super) fn finish(self, reading: &mut FileLines) -> (Footprint, Vec<u8>) {
         let (lines, before) = (self.all.len(), reading.before.len());
         reading.before |= self.all;
         let new_lines = reading.before.len() - before;
@@ -130,9 +130,9 @@ fn encode(lines: &[UsedLine]) -> Vec<u8> {
     out
 }
 
-/// The last `limit` lines of a block; `None` where it is malformed.
+/// Decodes the last `limit` lines of a block; returns `None` if the block is malformed.
 pub(super) fn decode(raw: &[u8], limit: usize) -> Option<Vec<UsedLine>> {
-    let mut bytes = Bytes::new(raw);
+    let mut bytes = ByteReader::new(raw);
     let count = bytes.count()?;
     let mut lines = Vec::with_capacity(count.min(limit));
     let mut number = 0_u64;
@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_come_back_as_they_were_and_any_bytes_can_be_read(
+        fn used_lines_round_trip_and_arbitrary_bytes_are_safe(
             lines in proptest::collection::vec((0..u64::MAX / LINE_BYTES, any::<SectorBytes>(), any::<u8>(), any::<u8>()), 0..20),
             limit in 0_usize..30,
             data: Vec<u8>,

@@ -1,39 +1,39 @@
-//! Blocks of a native file: a header with kind, lengths and checksum, then the data, perhaps compressed.
+//! Blocks of a native file: a header with kind, lengths and checksum, then the data, optionally compressed.
 //!
-//! A checksum covers all of a block except itself, and every reference to a block repeats its checksum, so that exchanged blocks
-//! are detected as well as changed bytes.
+//! The checksum covers all of a block except itself. Every reference to a block repeats its checksum, so that swapped blocks are detected
+//! as well as changed bytes.
 
 use std::io::{self, Write};
 
-use super::wire::{Bytes, put};
+use super::wire::{ByteReader, put};
 
-/// The first bytes of a native file: no text, and damaged by whatever changes line ends or strips the eighth bit.
+/// Magic bytes at the start of a native file. They are not text, and conversion of line ends or removal of the eighth bit damages them.
 pub(super) const MAGIC: [u8; 8] = *b"\x89WST\r\n\x1a\n";
-/// The last bytes of a native file.
+/// Magic bytes at the end of a native file.
 pub(super) const END_MAGIC: [u8; 8] = *b"WSTend\r\n";
-/// The version that this program writes, and the newest that it reads.
+/// Version of the format that this program writes, and the newest version that it reads.
 pub const VERSION: u32 = 2;
-/// Bytes before the first block: magic, version, checksum of both.
+/// Bytes before the first block: magic, version, and the checksum of both.
 pub(super) const FILE_HEADER: usize = 16;
-/// Bytes of a block's header.
+/// Bytes of the header of a block.
 pub(super) const BLOCK_HEADER: usize = 20;
-/// Bytes after the index: where it is, how long it is, checksum of both, magic.
+/// Bytes after the index: its offset and length, their checksum, and the end magic.
 pub(super) const TRAILER: usize = 24;
-/// Bytes that a block holds at most when unpacked.
-pub(super) const MOST: usize = 1 << 30;
+/// Maximum bytes of an unpacked block.
+pub(super) const MAX_BLOCK_BYTES: usize = 1 << 30;
 
-/// What a block holds.
+/// The contents of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A kernel's header and instruction templates.
     Code,
     /// Consecutive CTAs.
     Programs,
-    /// What the text of these CTAs has beyond the canonical spelling.
+    /// Differences between the recorded text of these CTAs and the canonical text.
     Text,
-    /// The lines of memory that a kernel uses.
+    /// Cache lines that a kernel uses.
     Lines,
-    /// The kernel list, and where all blocks are.
+    /// The kernel list and the locations of all blocks.
     Index,
 }
 
@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// The kind in words.
+    /// Returns the name of the kind for messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Code => "instructions",
@@ -60,16 +60,16 @@ impl Kind {
     }
 }
 
-/// Where a block is.
+/// A reference to a block in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BlockRef {
-    /// The offset of its header in the file.
+    /// Offset of the block's header in the file.
     pub(super) offset: u64,
-    /// Bytes of data in the file.
+    /// Bytes of the block's data in the file.
     pub(super) stored: u32,
-    /// Bytes of data when unpacked.
+    /// Bytes of the block's data after unpacking.
     pub(super) raw: u32,
-    /// The checksum in its header.
+    /// Checksum in the block's header.
     pub(super) crc: u32,
 }
 
@@ -81,28 +81,28 @@ impl BlockRef {
         out.extend_from_slice(&self.crc.to_le_bytes());
     }
 
-    pub(super) fn read(bytes: &mut Bytes<'_>) -> Option<Self> {
+    pub(super) fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
         Some(Self { offset: bytes.number()?, stored: bytes.small()?, raw: bytes.small()?, crc: bytes.word()? })
     }
 
-    /// Bytes in the file, header included.
+    /// Returns the bytes of the block in the file, header included.
     pub(super) fn file_bytes(&self) -> u64 {
         BLOCK_HEADER as u64 + u64::from(self.stored)
     }
 }
 
-/// Writes blocks one after the other.
+/// A sequential writer of blocks.
 pub(super) struct BlockWriter<'a> {
     out: &'a mut dyn Write,
     offset: u64,
     compress: bool,
 }
 
-/// Zstandard's own default, beyond which files of traces shrink little and slowly.
+/// Compression level of Zstandard, its default; higher levels are slow and reduce trace files only slightly.
 const LEVEL: i32 = 3;
 
 impl<'a> BlockWriter<'a> {
-    /// Writes the file's header.
+    /// Creates a writer and writes the header of the file.
     pub(super) fn new(out: &'a mut dyn Write, compress: bool) -> io::Result<Self> {
         let mut header = MAGIC.to_vec();
         header.extend_from_slice(&VERSION.to_le_bytes());
@@ -111,10 +111,10 @@ impl<'a> BlockWriter<'a> {
         Ok(Self { out, offset: header.len() as u64, compress })
     }
 
-    /// Writes a block; one that compression does not make shorter is stored as it is.
+    /// Writes a block. A block that compression does not shorten is stored uncompressed.
     pub(super) fn block(&mut self, kind: Kind, raw: &[u8]) -> io::Result<BlockRef> {
-        if raw.len() > MOST {
-            let what = format!("a CTA's {} takes {} bytes, and the format has room for {MOST}", kind.name(), raw.len());
+        if raw.len() > MAX_BLOCK_BYTES {
+            let what = format!("a CTA's {} takes {} bytes, and the format allows {MAX_BLOCK_BYTES}", kind.name(), raw.len());
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
         }
         let packed = if self.compress { Some(zstd::bulk::compress(raw, LEVEL)?) } else { None };
@@ -134,7 +134,7 @@ impl<'a> BlockWriter<'a> {
         Ok(at)
     }
 
-    /// Writes the index and the trailer that leads to it; returns the length of the file.
+    /// Writes the index and the trailer with its location; returns the length of the file.
     pub(super) fn finish(mut self, index: &[u8]) -> io::Result<u64> {
         let at = self.block(Kind::Index, index)?;
         let mut trailer = at.offset.to_le_bytes().to_vec();
@@ -153,7 +153,7 @@ fn checksum(header: &[u8; BLOCK_HEADER], data: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Unpacks a block as it is in the file; `expected` is its checksum where one is known. What is wrong is described in words.
+/// Unpacks a block of the file; `expected` is its checksum if the caller has a reference. The error describes the fault.
 pub(super) fn unpack(kind: Kind, block: &[u8], expected: Option<u32>) -> Result<Vec<u8>, String> {
     let (header, data) = block.split_first_chunk::<BLOCK_HEADER>().ok_or("a block without a header")?;
     let field = |i: usize| u32::from_le_bytes([header[i], header[i + 1], header[i + 2], header[i + 3]]);
@@ -161,8 +161,8 @@ pub(super) fn unpack(kind: Kind, block: &[u8], expected: Option<u32>) -> Result<
     if header[..4] != kind.mark() {
         return Err(format!("`{}` where a block of kind `{}` belongs", header[..4].escape_ascii(), kind.mark().escape_ascii()));
     }
-    if stored != data.len() || raw > MOST {
-        return Err(format!("a block of {stored} bytes that unpack to {raw}, with {} bytes at hand", data.len()));
+    if stored != data.len() || raw > MAX_BLOCK_BYTES {
+        return Err(format!("a block of {stored} bytes that unpack to {raw}, with {} bytes available", data.len()));
     }
     let found = checksum(header, data);
     if found != crc || expected.is_some_and(|expected| expected != crc) {
@@ -171,7 +171,7 @@ pub(super) fn unpack(kind: Kind, block: &[u8], expected: Option<u32>) -> Result<
     let unpacked = match codec {
         0 => data.to_vec(),
         1 => zstd::bulk::decompress(data, raw).map_err(|error| error.to_string())?,
-        other => return Err(format!("compression {other}, which this version does not know")),
+        other => return Err(format!("the unknown compression {other}")),
     };
     if unpacked.len() == raw { Ok(unpacked) } else { Err(format!("{} bytes instead of {raw} when unpacked", unpacked.len())) }
 }

@@ -1,55 +1,55 @@
-//! The index of a native file: the trace's name, its kernel list, and where each kernel's blocks are.
+//! The index of a native file: the trace's name, its kernel list, and the locations of each kernel's blocks.
 
 use super::footprint::Footprint;
 use super::frame::BlockRef;
-use super::wire::{Bytes, put, put_text};
+use super::wire::{ByteReader, put, put_text};
 
-/// What is at the end of a native file.
+/// The index at the end of a native file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Index {
-    /// The trace's name.
+    /// Name of the trace.
     pub(super) name: String,
-    /// The kernel list as it was written; none when the trace is a single kernel's file.
+    /// Original text of the kernel list; `None` if the trace is a single kernel's file.
     pub(super) list: Option<Vec<u8>>,
-    /// The kernel of each launch of the list, in order.
+    /// Kernel number of each launch of the list, in order.
     pub(super) launches: Vec<u32>,
     /// The kernels, in the order of their first launch.
-    pub(super) kernels: Vec<KernelIndex>,
+    pub(super) kernels: Vec<KernelEntry>,
 }
 
-/// Where a kernel is.
+/// The index entry of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct KernelIndex {
-    /// As the list names its file.
+pub(super) struct KernelEntry {
+    /// Name of the kernel's file in the list.
     pub(super) listed: String,
-    /// Header and templates.
+    /// Block with the kernel's header and templates.
     pub(super) code: BlockRef,
-    /// Warp instructions.
+    /// Warp instructions of the kernel.
     pub(super) instructions: u64,
-    /// Its CTAs, in order.
-    pub(super) batches: Vec<BatchIndex>,
-    /// What it does to memory; files of version 1 do not say it.
+    /// Batches of the kernel's CTAs, in order.
+    pub(super) batches: Vec<BatchEntry>,
+    /// Memory footprint of the kernel; files of version 1 do not contain it.
     pub(super) footprint: Option<Footprint>,
 }
 
-/// Where some consecutive CTAs are.
+/// The index entry of a batch of consecutive CTAs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct BatchIndex {
+pub(super) struct BatchEntry {
     pub(super) ctas: u32,
-    /// Bytes of text that they represent.
+    /// Bytes of text that the CTAs represent.
     pub(super) text_bytes: u64,
     pub(super) programs: BlockRef,
-    /// Patches of the text, when one CTA at least needs some.
+    /// Block with text patches, if at least one CTA needs a patch.
     pub(super) text: Option<BlockRef>,
 }
 
-impl KernelIndex {
-    /// CTAs of the kernel.
+impl KernelEntry {
+    /// Returns the number of CTAs of the kernel.
     pub(super) fn ctas(&self) -> u64 {
         self.batches.iter().map(|batch| u64::from(batch.ctas)).sum()
     }
 
-    /// Bytes in the file that simulation reads, and those that hold text only.
+    /// Returns the bytes in the file that simulation reads, and the bytes that only the text needs.
     pub(super) fn file_bytes(&self) -> (u64, u64) {
         let programs: u64 = self.batches.iter().map(|batch| batch.programs.file_bytes()).sum();
         let text = self.batches.iter().filter_map(|batch| batch.text.as_ref()).map(BlockRef::file_bytes).sum();
@@ -84,11 +84,11 @@ impl Index {
         out
     }
 
-    /// The index of a file of this version.
+    /// Decodes the index of a file of format version `version`.
     pub(super) fn decode(raw: &[u8], version: u32) -> Option<Self> {
-        let mut bytes = Bytes::new(raw);
-        let string = |bytes: &mut Bytes<'_>| String::from_utf8(bytes.text()?.to_vec()).ok();
-        let flag = |bytes: &mut Bytes<'_>| bytes.byte().filter(|&flag| flag < 2).map(|flag| flag == 1);
+        let mut bytes = ByteReader::new(raw);
+        let string = |bytes: &mut ByteReader<'_>| String::from_utf8(bytes.text()?.to_vec()).ok();
+        let flag = |bytes: &mut ByteReader<'_>| bytes.byte().filter(|&flag| flag < 2).map(|flag| flag == 1);
         let name = string(&mut bytes)?;
         let listed = flag(&mut bytes)?;
         let list = bytes.text()?.to_vec();
@@ -103,10 +103,10 @@ impl Index {
                 let (ctas, text_bytes) = (bytes.small().filter(|&ctas| ctas > 0)?, bytes.number()?);
                 let programs = BlockRef::read(&mut bytes)?;
                 let text = if flag(&mut bytes)? { Some(BlockRef::read(&mut bytes)?) } else { None };
-                batches.push(BatchIndex { ctas, text_bytes, programs, text });
+                batches.push(BatchEntry { ctas, text_bytes, programs, text });
             }
             let footprint = if version > 1 { Some(Footprint::read(&mut bytes)?) } else { None };
-            kernels.push(KernelIndex { listed, code, instructions, batches, footprint });
+            kernels.push(KernelEntry { listed, code, instructions, batches, footprint });
         }
         let complete = bytes.left() == 0 && launches.iter().all(|&kernel| (kernel as usize) < kernels.len());
         complete.then_some(Self { name, list: listed.then_some(list), launches, kernels })

@@ -1,8 +1,9 @@
-//! The native trace format: a whole trace in one file, compact, seekable by kernel and CTA, and with every byte of its text.
+//! The native trace format: one compact file per trace, seekable by kernel and CTA, from which every byte of the text can be restored.
 //!
-//! `frame` writes and reads blocks with checksums, `index` says where they are, `container` opens a file. Of a kernel
-//! `footprint` says what it does to memory, `template` holds what lines have in common, `record` the CTAs as paths and addresses, `render` their text. `program` and
-//! `decoder` make the streams that are simulated; `pack` and `unpack` convert. docs/traces.md specifies every byte.
+//! `frame` reads and writes blocks with checksums, `index` locates them, and `container` opens a file. For each kernel `footprint` contains
+//! its memory footprint, `template` the shared parts of its lines, `record` its CTAs as paths and addresses, and `render` their text.
+//! `program` and `decoder` produce the streams that are simulated; `pack` and `unpack` convert between the formats. docs/traces.md
+//! specifies every byte.
 
 mod container;
 mod decoder;
@@ -26,7 +27,7 @@ pub use frame::VERSION as NATIVE_VERSION;
 pub use pack::{ConvertError, ConvertProgress, Converted, Watcher, to_native};
 pub use unpack::to_text;
 
-/// Whether the file at `path` is a trace in the native format, by its first bytes.
+/// Returns true if the file at `path` starts with the magic bytes of the native trace format.
 pub fn trace_is_native(path: &std::path::Path) -> bool {
     is_native(path)
 }

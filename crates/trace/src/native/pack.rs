@@ -1,4 +1,5 @@
-//! Text to native: reads a trace once, CTA by CTA, and proves of each block that it gives back text and programs.
+//! Conversion of text to the native format. It reads a trace once, CTA by CTA, and verifies that each block reproduces its text and
+//! programs.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -15,60 +16,60 @@ use super::super::list::{Line, List};
 use super::super::load::pool;
 use super::super::options::TraceOptions;
 use super::container::Code;
-use super::footprint::{OfKernel, Reading};
+use super::footprint::{FileLines, KernelFootprint};
 use super::frame::{BlockWriter, Kind};
-use super::index::{BatchIndex, Index, KernelIndex};
+use super::index::{BatchEntry, Index, KernelEntry};
 use super::program;
 use super::record::{BlockBuilder, Records, read_block};
 use super::render::{apply_patch, put_patch, render};
 use super::scan::{Scanner, begin};
-use super::wire::Bytes;
+use super::wire::ByteReader;
 
-/// Text that a block represents at most, but for a longer CTA: small enough that a decoder's window holds a few, large
-/// enough that paths are shared by many warps and zstd finds what repeats.
+/// Maximum bytes of text that a block represents, except for a larger CTA. It is small enough for a decoder's window to hold a few blocks,
+/// and large enough for many warps to share paths and for zstd to find repetitions.
 const BLOCK_TEXT: usize = 4 << 20;
-/// Bytes of a block at most, but for a larger CTA.
+/// Maximum bytes of a block, except for a larger CTA.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// How far a conversion is.
+/// Progress of a conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConvertProgress {
-    /// Kernels that are done.
+    /// Kernels already converted.
     pub kernels_done: usize,
-    /// Kernels in all.
+    /// Total number of kernels.
     pub kernels: usize,
     /// Bytes of text read or written so far.
     pub text_bytes: u64,
 }
 
-/// Told from time to time how far a conversion is; `false` asks it to stop.
+/// A callback that receives the progress of a conversion at intervals; it returns `false` to stop the conversion.
 pub type Watcher<'a> = &'a mut dyn FnMut(ConvertProgress) -> bool;
 
-/// What was converted.
+/// Sizes of a finished conversion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Converted {
-    /// Kernels.
+    /// Converted kernels.
     pub kernels: usize,
-    /// Warp instructions.
+    /// Warp instructions of all kernels.
     pub warp_instructions: u64,
     /// Bytes of text, kernel list included.
     pub text_bytes: u64,
     /// Bytes of the native file.
     pub native_bytes: u64,
-    /// Bytes of these that simulation reads.
+    /// Bytes of the native file that simulation reads.
     pub program_bytes: u64,
 }
 
-/// Why a conversion failed.
+/// An error of a conversion.
 #[derive(Debug)]
 pub enum ConvertError {
-    /// The input is wrong.
+    /// The input trace is faulty.
     Trace(TraceError),
     /// The output cannot be written.
     Output(io::Error),
     /// The watcher requested a stop.
     Stopped,
-    /// The program is at fault: what it wrote does not give back what it read. The place and what differs.
+    /// The converter is faulty: its output does not reproduce the input. The text names the location and the difference.
     Internal(String),
 }
 
@@ -97,13 +98,13 @@ impl fmt::Display for ConvertError {
 
 impl std::error::Error for ConvertError {}
 
-/// Writes the text trace at `path` (as [`super::super::load`] takes it) to `out` in the native format, its blocks
-/// compressed with zstd or not.
+/// Writes the text trace at `path` (in a form that [`super::super::load`] accepts) to `out` in the native format, with or without zstd
+/// compression of its blocks.
 ///
-/// The same text gives the same bytes. What the text holds is checked as [`super::super::check`] does.
+/// The same text gives the same bytes. The text is checked as in [`super::super::check`].
 ///
 /// # Errors
-/// When the trace is wrong or native already, `out` fails, or `watch` asks to stop.
+/// The trace is faulty or already native, `out` fails, or `watch` stops the conversion.
 pub fn to_native(
     path: &Path,
     out: &mut dyn Write,
@@ -124,7 +125,7 @@ pub fn to_native(
     }
     let pool = pool(options);
     let mut blocks = BlockWriter::new(out, compress)?;
-    let mut reading = Reading::default();
+    let mut reading = FileLines::default();
     let mut done = Converted { kernels: files.len(), text_bytes: index.list.as_ref().map_or(0, Vec::len) as u64, ..Converted::default() };
     for (number, (file, listed)) in files.iter().enumerate() {
         let progress = ConvertProgress { kernels_done: number, kernels: files.len(), text_bytes: done.text_bytes };
@@ -140,7 +141,7 @@ pub fn to_native(
             warps: opened.setup.layout.warps,
             file: file.to_string(),
             keeps_lines: index.launches.len() > 1,
-            ..Packer::new(decoder, info, &mut blocks, KernelIndex { listed: listed.clone(), ..KernelIndex::default() })
+            ..Packer::new(decoder, info, &mut blocks, KernelEntry { listed: listed.clone(), ..KernelEntry::default() })
         };
         let (kernel, text_bytes) = packer.kernel(&mut reading, progress, watch)?;
         done.text_bytes += text_bytes;
@@ -157,7 +158,7 @@ fn already_native(path: &Path) -> TraceError {
         kind: ProblemKind::List,
         file: path.to_path_buf(),
         line: None,
-        what: "the trace is native already".into(),
+        what: "the trace is already native".into(),
         found: "the first bytes of a native file".into(),
         expected: "a kernelslist.g, a folder that holds one, or a .traceg file".into(),
         help: "convert it to text, or use it as it is".into(),
@@ -165,35 +166,35 @@ fn already_native(path: &Path) -> TraceError {
     problem.into()
 }
 
-/// Packs one kernel.
+/// A converter of one kernel.
 struct Packer<'a, 'b> {
     decoder: TextDecoder,
     out: &'a mut BlockWriter<'b>,
     scanner: Scanner,
     warps: u32,
     file: String,
-    kernel: KernelIndex,
+    kernel: KernelEntry,
     head: Vec<u8>,
     block: BlockBuilder,
-    /// The recorded text of the block's CTAs, one after the other, and where each ends.
+    /// Recorded text of the block's CTAs in sequence, and the end of each CTA.
     text: Vec<u8>,
     ends: Vec<usize>,
     patches: Vec<u8>,
     patched: bool,
-    /// What the text decoder made of the block's CTAs.
+    /// Programs of the block's CTAs from the text decoder.
     programs: Vec<Arc<CtaProgram>>,
     ctas: u64,
     text_bytes: u64,
-    footprint: OfKernel<'a>,
-    /// Whether the file says which lines the kernel uses.
+    footprint: KernelFootprint<'a>,
+    /// True if the file stores the cache lines that the kernel uses.
     keeps_lines: bool,
-    /// Canonical text of a CTA, and the ends of the pieces of both texts.
+    /// Canonical text of a CTA, and the piece ends of its canonical and recorded text.
     canonical: Vec<u8>,
     marks: [Vec<usize>; 2],
 }
 
 impl<'a, 'b> Packer<'a, 'b> {
-    fn new(mut decoder: TextDecoder, info: &'a KernelInfo, out: &'a mut BlockWriter<'b>, kernel: KernelIndex) -> Self {
+    fn new(mut decoder: TextDecoder, info: &'a KernelInfo, out: &'a mut BlockWriter<'b>, kernel: KernelEntry) -> Self {
         decoder.keep_tail();
         let scanner = Scanner::new(decoder.setup().dialect.clone(), 0);
         Self {
@@ -212,14 +213,19 @@ impl<'a, 'b> Packer<'a, 'b> {
             programs: Vec::new(),
             ctas: 0,
             text_bytes: 0,
-            footprint: OfKernel::new(info),
+            footprint: KernelFootprint::new(info),
             keeps_lines: false,
             canonical: Vec::new(),
             marks: Default::default(),
         }
     }
 
-    fn kernel(mut self, reading: &mut Reading, progress: ConvertProgress, watch: Watcher<'_>) -> Result<(KernelIndex, u64), ConvertError> {
+    fn kernel(
+        mut self,
+        reading: &mut FileLines,
+        progress: ConvertProgress,
+        watch: Watcher<'_>,
+    ) -> Result<(KernelEntry, u64), ConvertError> {
         loop {
             if !watch(ConvertProgress { text_bytes: progress.text_bytes + self.text_bytes, ..progress }) {
                 return Err(ConvertError::Stopped);
@@ -247,7 +253,7 @@ impl<'a, 'b> Packer<'a, 'b> {
         Ok((self.kernel, self.text_bytes))
     }
 
-    /// Packs the CTA of that number in the decoder's last batch.
+    /// Packs CTA `number` of the decoder's last batch.
     fn cta(&mut self, number: usize, program: Arc<CtaProgram>) -> Result<(), ConvertError> {
         let mut text = self.decoder.text_of(number);
         self.text_bytes += text.len() as u64;
@@ -280,7 +286,7 @@ impl<'a, 'b> Packer<'a, 'b> {
         Ok(())
     }
 
-    /// Writes the block of the CTAs since the last one.
+    /// Writes a block with the CTAs since the last block.
     fn flush(&mut self) -> Result<(), ConvertError> {
         let ctas = self.block.ctas();
         if ctas == 0 {
@@ -289,13 +295,13 @@ impl<'a, 'b> Packer<'a, 'b> {
         let raw = self.block.finish();
         if let Some(what) = self.differs(&raw) {
             let first = self.ctas - u64::from(ctas);
-            return Err(ConvertError::Internal(format!("{}: the block from cta {first} on does not give back {what}", self.file)));
+            return Err(ConvertError::Internal(format!("{}: the block from cta {first} on does not reproduce {what}", self.file)));
         }
         let head = if self.kernel.batches.is_empty() { self.head.len() } else { 0 };
         let text_bytes = (self.text.len() + head) as u64;
         let programs = self.out.block(Kind::Programs, &raw)?;
         let text = if self.patched { Some(self.out.block(Kind::Text, &self.patches)?) } else { None };
-        self.kernel.batches.push(BatchIndex { ctas, text_bytes, programs, text });
+        self.kernel.batches.push(BatchEntry { ctas, text_bytes, programs, text });
         self.text.clear();
         self.ends.clear();
         self.patches.clear();
@@ -304,7 +310,7 @@ impl<'a, 'b> Packer<'a, 'b> {
         Ok(())
     }
 
-    /// What a block does not give back, if anything.
+    /// Returns the part of the CTAs that the block does not reproduce, if any.
     fn differs(&mut self, raw: &[u8]) -> Option<&'static str> {
         let Some(decoded) = program::decode(raw, &self.scanner.meanings, self.warps) else { return Some("anything") };
         let same = |(parsed, known): (&super::super::block::Parsed, &Arc<CtaProgram>)| {
@@ -318,7 +324,7 @@ impl<'a, 'b> Packer<'a, 'b> {
             return Some("its instructions");
         }
         let first = self.ctas - records.ctas.len() as u64;
-        let mut patches = Bytes::new(&self.patches);
+        let mut patches = ByteReader::new(&self.patches);
         let mut from = 0;
         for (number, (cta, &end)) in (first..).zip(records.ctas.iter().zip(&self.ends)) {
             let mut text = Vec::with_capacity(end - from);

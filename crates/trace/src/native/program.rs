@@ -1,6 +1,6 @@
-//! A block of CTAs decoded into streams: what the simulator executes.
+//! Decoder of a block of CTAs into the streams that the simulator executes.
 //!
-//! The streams are those that decoding the text gives, instruction by instruction and in the form of their addresses.
+//! The streams equal those decoded from the text, in instructions and in address form.
 
 use std::ops::Range;
 
@@ -8,18 +8,18 @@ use warpshard_base::LaneMask;
 use warpshard_workload::{StreamBuilder, WarpStream};
 
 use super::super::block::Parsed;
-use super::super::notes::{FIXED, GAPS, UNLISTED};
+use super::super::notes::{FIXED_NOTES, GAPS_NOTE, UNLISTED_NOTE};
 use super::record::{Mode, Sink, Step, fits, read_block};
-use super::template::{Meanings, has_gaps};
-use super::wire::Bytes;
+use super::template::{TemplateMeanings, has_gaps};
+use super::wire::ByteReader;
 
-/// Decodes the block `raw` into one [`Parsed`] for each CTA; `None` when it is malformed. `warps` are those of a CTA by the
-/// kernel's header.
-pub(super) fn decode(raw: &[u8], meanings: &Meanings, warps: u32) -> Option<Vec<Parsed>> {
+/// Decodes the block `raw` into one [`Parsed`] per CTA, or `None` if it is malformed. `warps` is the number of warps per CTA according to
+/// the kernel's header.
+pub(super) fn decode(raw: &[u8], meanings: &TemplateMeanings, warps: u32) -> Option<Vec<Parsed>> {
     let mut programs = Programs {
         meanings,
         warps: warps as usize,
-        notes: vec![0; FIXED + meanings.table.notes().len()],
+        notes: vec![0; FIXED_NOTES + meanings.table.notes().len()],
         builder: StreamBuilder::default(),
         paths: Vec::new(),
         distinct: Vec::new(),
@@ -30,16 +30,16 @@ pub(super) fn decode(raw: &[u8], meanings: &Meanings, warps: u32) -> Option<Vec<
     Some(programs.done)
 }
 
-/// Steps of a path in the form in which they are appended to a stream.
+/// A part of a path in the form in which it is appended to a stream.
 #[derive(Debug)]
 enum Piece {
-    /// Instructions of all lanes without addresses: a part of the path's indices.
+    /// Instructions with all lanes active and without addresses: a range of the path's indices.
     Run(Range<usize>),
     /// An instruction without addresses.
     Op(u32, LaneMask),
     /// An access.
     Access { template: usize, index: u32, mask: LaneMask, mode: Mode, stride: i64 },
-    /// Addresses of an instruction that this program does not take for an access.
+    /// Addresses of an instruction that this program does not treat as an access.
     Skipped { template: usize, numbers: usize },
 }
 
@@ -47,27 +47,27 @@ enum Piece {
 struct Path {
     indices: Vec<u32>,
     pieces: Vec<Piece>,
-    /// Places of notes, and how often each occurs.
+    /// Indices of notes with their number of occurrences.
     notes: Vec<(usize, u64)>,
-    /// The stream, once known, of a path without addresses.
+    /// Index of the decoded stream, for a path without addresses that has been decoded.
     stream: Option<usize>,
     addresses: bool,
 }
 
 struct Programs<'a> {
-    meanings: &'a Meanings,
+    meanings: &'a TemplateMeanings,
     warps: usize,
     notes: Vec<u64>,
     builder: StreamBuilder,
     paths: Vec<Path>,
-    /// The distinct warps of the block, each with its fingerprint and its path.
+    /// Distinct warps of the block, each with fingerprint and path.
     distinct: Vec<(WarpStream, u64, usize)>,
     listed: Vec<Option<(WarpStream, u64)>>,
     done: Vec<Parsed>,
 }
 
 impl Path {
-    fn new(steps: &[Step], meanings: &Meanings) -> Self {
+    fn new(steps: &[Step], meanings: &TemplateMeanings) -> Self {
         let mut path = Self { indices: Vec::new(), pieces: Vec::new(), notes: Vec::new(), stream: None, addresses: false };
         for step in steps {
             let meaning = &meanings.of[step.template as usize];
@@ -85,7 +85,7 @@ impl Path {
                 }
                 mode => {
                     if mode == Mode::Affine && has_gaps(mask) {
-                        path.count(GAPS);
+                        path.count(GAPS_NOTE);
                     }
                     path.pieces.push(Piece::Access { template, index, mask, mode, stride: step.stride });
                 }
@@ -126,7 +126,7 @@ impl Sink for Programs<'_> {
         Some(())
     }
 
-    fn warp(&mut self, number: u32, path: usize, bytes: &mut Bytes<'_>, last: &mut [u64]) -> Option<()> {
+    fn warp(&mut self, number: u32, path: usize, bytes: &mut ByteReader<'_>, last: &mut [u64]) -> Option<()> {
         let place = self.distinct.len();
         let known = self.paths[path].stream;
         if let Some(known) = known {
@@ -173,7 +173,7 @@ impl Sink for Programs<'_> {
     }
 
     fn end(&mut self) -> Option<()> {
-        self.notes[UNLISTED] = self.listed.iter().filter(|warp| warp.is_none()).count() as u64;
+        self.notes[UNLISTED_NOTE] = self.listed.iter().filter(|warp| warp.is_none()).count() as u64;
         let notes = self.notes.iter().any(|&times| times > 0).then(|| self.notes.as_slice().into());
         let unlisted = || {
             let stream = WarpStream::default();
@@ -186,7 +186,7 @@ impl Sink for Programs<'_> {
     }
 }
 
-/// Appends an access as the decoder of text does.
+/// Appends an access to the builder in the same form as the text decoder.
 #[inline]
 fn access(
     builder: &mut StreamBuilder,
@@ -195,7 +195,7 @@ fn access(
     mode: Mode,
     stride: i64,
     base: u64,
-    bytes: &mut Bytes<'_>,
+    bytes: &mut ByteReader<'_>,
 ) -> Option<()> {
     let lanes = mask.count() as usize;
     if mode == Mode::Affine

@@ -1,33 +1,33 @@
-//! The block of some CTAs: each warp is a path (templates, masks, address modes and strides) and the addresses on it.
+//! The block format of CTAs: each warp is a path (templates, masks, address modes and strides) with its addresses.
 //!
-//! Warps of a block that execute the same share a path, and equal warps are written once. A block needs nothing but the
-//! kernel's templates, so blocks decode in any order and side by side.
+//! Warps of a block that execute the same instructions share a path, and equal warps are written once. A block depends only on the kernel's
+//! templates, so blocks can be decoded in any order and in parallel.
 
 use rustc_hash::FxHashMap;
 
-use super::template::Meaning;
-use super::wire::{Bytes, put, put_signed, zigzag};
+use super::template::TemplateMeaning;
+use super::wire::{ByteReader, put, put_signed, zigzag};
 
-/// The control byte's bits for the address mode.
+/// Bits of the control byte for the address mode.
 const MODE_BITS: u8 = 3;
-/// A mask follows; otherwise it is that of the step before.
+/// Bit of the control byte for a following mask; without it the mask of the previous step applies.
 const MASK_FOLLOWS: u8 = 4;
-/// Where the jump is in the control byte.
+/// Bit position of the jump in the control byte.
 const JUMP_SHIFT: u32 = 3;
-/// The jump does not fit the control byte and follows.
-const FAR: u64 = 31;
+/// Jump value of the control byte for a jump that does not fit and follows separately.
+const JUMP_ESCAPE: u64 = 31;
 
-/// How the addresses of a step are written in text.
+/// The text form of a step's addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Mode {
-    /// None: no access, or one without active lanes.
+    /// No addresses: the step is not an access or has no active lanes.
     #[default]
     None,
     /// One address per active lane.
     List,
-    /// Base and stride.
+    /// A base address and a stride.
     Affine,
-    /// Base and differences.
+    /// A base address and differences.
     Deltas,
 }
 
@@ -37,12 +37,12 @@ pub(super) struct Step {
     pub(super) template: u32,
     pub(super) mask: u32,
     pub(super) mode: Mode,
-    /// Of [`Mode::Affine`], else 0.
+    /// Stride of [`Mode::Affine`], otherwise 0.
     pub(super) stride: i64,
 }
 
 impl Step {
-    /// Numbers that the step takes from the warp's addresses: the first address, and differences to further ones.
+    /// Returns how many values the step takes from the warp's addresses: the first address, and differences to further ones.
     pub(super) fn numbers(&self) -> usize {
         match self.mode {
             Mode::None => 0,
@@ -52,23 +52,23 @@ impl Step {
     }
 }
 
-/// A CTA as its text lists it.
+/// A CTA in the order of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CtaRecord {
     pub(super) coordinates: [u64; 3],
     pub(super) warps: Vec<WarpRecord>,
 }
 
-/// A warp as its text lists it.
+/// A warp in the order of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct WarpRecord {
     pub(super) number: u32,
     pub(super) steps: Vec<Step>,
-    /// For each access the first address, and in lists and deltas the difference of each further lane to the one before.
+    /// For each access the first address, and in the modes `List` and `Deltas` the difference from each lane to the next.
     pub(super) addresses: Vec<u64>,
 }
 
-/// Collects the CTAs of a block.
+/// A builder of a block from its CTAs.
 #[derive(Debug, Default)]
 pub(super) struct BlockBuilder {
     body: Vec<u8>,
@@ -79,17 +79,17 @@ pub(super) struct BlockBuilder {
 }
 
 impl BlockBuilder {
-    /// CTAs since the last block.
+    /// Returns the number of CTAs since the last block.
     pub(super) fn ctas(&self) -> u32 {
         self.ctas
     }
 
-    /// Bytes since the last block.
+    /// Returns the number of bytes since the last block.
     pub(super) fn bytes(&self) -> usize {
         self.body.len()
     }
 
-    /// Appends a CTA; there are `templates` templates by now.
+    /// Appends a CTA; `templates` is the current number of templates.
     pub(super) fn add(&mut self, cta: CtaRecord, templates: usize) {
         self.last.resize(templates, 0);
         self.ctas += 1;
@@ -134,7 +134,7 @@ impl BlockBuilder {
         self.warps.insert(key, number);
     }
 
-    /// The block of all CTAs since the last one.
+    /// Returns a block with all CTAs since the last block.
     pub(super) fn finish(&mut self) -> Vec<u8> {
         let mut block = Vec::with_capacity(self.body.len() + 5);
         put(&mut block, self.ctas.into());
@@ -152,9 +152,9 @@ fn put_steps(out: &mut Vec<u8>, steps: &[Step]) {
     let (mut expected, mut mask) = (0, u32::MAX);
     for step in steps {
         let jump = zigzag(i64::from(step.template) - expected);
-        let control = step.mode as u8 | if step.mask == mask { 0 } else { MASK_FOLLOWS } | (jump.min(FAR) as u8) << JUMP_SHIFT;
+        let control = step.mode as u8 | if step.mask == mask { 0 } else { MASK_FOLLOWS } | (jump.min(JUMP_ESCAPE) as u8) << JUMP_SHIFT;
         out.push(control);
-        if jump >= FAR {
+        if jump >= JUMP_ESCAPE {
             put(out, jump);
         }
         if step.mask != mask {
@@ -167,15 +167,15 @@ fn put_steps(out: &mut Vec<u8>, steps: &[Step]) {
     }
 }
 
-fn read_steps(bytes: &mut Bytes<'_>, templates: usize) -> Option<Vec<Step>> {
+fn read_steps(bytes: &mut ByteReader<'_>, templates: usize) -> Option<Vec<Step>> {
     let count = bytes.count()?;
     let (mut expected, mut mask) = (0i64, u32::MAX);
     let mut steps = Vec::with_capacity(count);
     for _ in 0..count {
         let control = bytes.byte()?;
         let mut jump = u64::from(control >> JUMP_SHIFT);
-        if jump == FAR {
-            jump = bytes.number().filter(|&jump| jump >= FAR)?;
+        if jump == JUMP_ESCAPE {
+            jump = bytes.number().filter(|&jump| jump >= JUMP_ESCAPE)?;
         }
         let template = expected.checked_add(super::wire::unzigzag(jump))?;
         let template = u32::try_from(template).ok().filter(|&template| (template as usize) < templates)?;
@@ -193,23 +193,23 @@ fn read_steps(bytes: &mut Bytes<'_>, templates: usize) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// Takes what a block holds, in its order. `None` from any function says that the block is malformed.
+/// A receiver of the contents of a block in their order. Functions return `None` if the block is malformed.
 pub(super) trait Sink {
-    /// The next path of the block.
+    /// Receives the next path of the block.
     fn path(&mut self, steps: Vec<Step>) -> Option<()>;
-    /// A CTA begins.
+    /// Starts a CTA.
     fn cta(&mut self, coordinates: [u64; 3], warps: usize) -> Option<()>;
-    /// A warp of the CTA executes a path; its addresses come next in `bytes`, relative to `last`.
-    fn warp(&mut self, number: u32, path: usize, bytes: &mut Bytes<'_>, last: &mut [u64]) -> Option<()>;
-    /// A warp of the CTA equals one of the block that was written before.
+    /// Receives a warp of the CTA that executes a path. Its addresses follow in `bytes`, relative to `last`.
+    fn warp(&mut self, number: u32, path: usize, bytes: &mut ByteReader<'_>, last: &mut [u64]) -> Option<()>;
+    /// Receives a warp of the CTA that equals an earlier warp of the block.
     fn again(&mut self, number: u32, warp: usize) -> Option<()>;
-    /// The CTA ends.
+    /// Ends a CTA.
     fn end(&mut self) -> Option<()>;
 }
 
-/// Reads a block into `sink`; the number of its CTAs, or `None` when it is malformed.
+/// Reads a block into `sink`; returns the number of its CTAs, or `None` if it is malformed.
 pub(super) fn read_block(raw: &[u8], templates: usize, sink: &mut dyn Sink) -> Option<u32> {
-    let mut bytes = Bytes::new(raw);
+    let mut bytes = ByteReader::new(raw);
     let ctas = u32::try_from(bytes.count()?).ok()?;
     let mut last = vec![0; templates];
     let (mut paths, mut distinct) = (0, 0);
@@ -246,12 +246,12 @@ pub(super) fn read_block(raw: &[u8], templates: usize, sink: &mut dyn Sink) -> O
     (bytes.left() == 0).then_some(ctas)
 }
 
-/// Keeps CTAs as they were listed, for writing text.
+/// Records of CTAs in the order of the text, for writing text.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     pub(super) ctas: Vec<CtaRecord>,
     paths: Vec<Vec<Step>>,
-    /// Path and addresses of the distinct warps.
+    /// Path and addresses of each distinct warp.
     warps: Vec<(usize, Vec<u64>)>,
 }
 
@@ -266,7 +266,7 @@ impl Sink for Records {
         Some(())
     }
 
-    fn warp(&mut self, number: u32, path: usize, bytes: &mut Bytes<'_>, last: &mut [u64]) -> Option<()> {
+    fn warp(&mut self, number: u32, path: usize, bytes: &mut ByteReader<'_>, last: &mut [u64]) -> Option<()> {
         let mut addresses = Vec::new();
         for step in &self.paths[path] {
             for lane in 0..step.numbers() {
@@ -294,8 +294,8 @@ impl Sink for Records {
     }
 }
 
-/// Whether the steps fit what the templates mean now: accesses with active lanes have addresses.
-pub(super) fn fits(steps: &[Step], meanings: &[Meaning]) -> bool {
+/// Returns true if the steps agree with the current meanings of their templates: accesses with active lanes have addresses.
+pub(super) fn fits(steps: &[Step], meanings: &[TemplateMeaning]) -> bool {
     let lacks = |step: &Step| step.mode == Mode::None && step.mask != 0 && meanings[step.template as usize].access;
     !steps.iter().any(lacks)
 }
@@ -336,8 +336,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ctas_come_back_as_they_were(ctas in vec(cta(), 0..5)) {
-            // Said twice, so that paths and warps are shared.
+        fn ctas_round_trip(ctas in vec(cta(), 0..5)) {
+            // Duplicates the CTAs, so that paths and warps are shared.
             let ctas = [ctas.clone(), ctas].concat();
             let block = encoded(&ctas);
             let mut records = Records::default();
@@ -347,7 +347,7 @@ mod tests {
         }
 
         #[test]
-        fn a_damaged_block_does_no_harm(ctas in vec(cta(), 1..3), at: prop::sample::Index, with: u8, cut: prop::sample::Index) {
+        fn damaged_blocks_are_read_safely(ctas in vec(cta(), 1..3), at: prop::sample::Index, with: u8, cut: prop::sample::Index) {
             let mut block = encoded(&ctas);
             let at = at.index(block.len());
             block[at] = with;
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn straight_line_code_takes_a_byte_an_instruction_once_and_an_affine_access_few_a_warp() {
+    fn straight_line_code_takes_one_byte_per_instruction() {
         let warp = |number: u32| {
             let op = |template| Step { template, mask: u32::MAX, mode: Mode::None, stride: 0 };
             let mut steps: Vec<Step> = (0..99).map(op).collect();
@@ -367,7 +367,8 @@ mod tests {
         };
         let cta = CtaRecord { coordinates: [0; 3], warps: (0..32).map(warp).collect() };
         let bytes = encoded(&[cta]).len();
-        // One path of 99 single bytes and an access with its stride; each warp its number, its path and two of address.
+        // The block contains one path of 99 single bytes and an access with its stride; each warp takes its number, its path and two bytes
+        // of address.
         assert!(bytes < 101 + 32 * 4 + 16, "{bytes}");
     }
 }

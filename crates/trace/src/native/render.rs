@@ -1,14 +1,14 @@
-//! The canonical text of a CTA, and patches that turn it into the text that was recorded.
+//! The canonical text of a CTA, and patches that convert it to the recorded text.
 //!
-//! Text is cut into pieces that correspond one to one: the opening with the first warp's lines, each instruction line, what
-//! is between two warps, and the closing. A patch copies, drops and inserts bytes of the canonical text, so whatever is
-//! unusual in a recorded file survives, at the cost of its own length.
+//! The text is cut into pieces with a one-to-one correspondence: the opening with the first warp's lines, each instruction line, the text
+//! between two warps, and the closing. A patch copies, drops and inserts bytes of the canonical text, so unusual parts of a recorded file
+//! are preserved at the cost of their length.
 
 use std::io::Write;
 
 use super::record::{CtaRecord, Mode, WarpRecord};
 use super::template::Template;
-use super::wire::{Bytes, put, put_text};
+use super::wire::{ByteReader, put, put_text};
 
 /// Appends the canonical text of the kernel's CTA `index` to `out`, and the end of each piece to `marks`.
 pub(super) fn render(cta: &CtaRecord, index: u64, templates: &[Template], out: &mut Vec<u8>, marks: &mut Vec<usize>) {
@@ -27,7 +27,7 @@ pub(super) fn render(cta: &CtaRecord, index: u64, templates: &[Template], out: &
     marks.push(out.len());
 }
 
-/// The beginning of the lines of a warp in files that repeat its coordinates.
+/// Returns the start of each line of a warp in files whose lines repeat the CTA's coordinates.
 pub(super) fn coordinates(cta: [u64; 3], warp: u32) -> String {
     format!("{} {} {} {warp} ", cta[0], cta[1], cta[2])
 }
@@ -74,11 +74,11 @@ fn lines(cta: &CtaRecord, warp: &WarpRecord, templates: &[Template], out: &mut V
 }
 
 fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    // Writing to a vector does not fail.
+    // Writing to a vector cannot fail.
     let _ = out.write_fmt(text);
 }
 
-/// At least `least` hexadecimal digits.
+/// Appends a number with at least `least` hexadecimal digits.
 fn push_hex(out: &mut Vec<u8>, value: u64, least: u32) {
     let digits = (64 - value.leading_zeros()).div_ceil(4).max(least);
     for digit in (0..digits).rev() {
@@ -86,11 +86,11 @@ fn push_hex(out: &mut Vec<u8>, value: u64, least: u32) {
     }
 }
 
-/// Appends the patch that turns `canonical` into `recorded`, whose pieces end at `marks` and `recorded_marks`.
+/// Appends the patch that converts `canonical` to `recorded`; `marks` and `recorded_marks` are the ends of their pieces.
 pub(super) fn put_patch(out: &mut Vec<u8>, canonical: &[u8], marks: &[usize], recorded: &[u8], recorded_marks: &[usize]) {
     let mut edits = 0;
     let mut body = Vec::new();
-    // Canonical bytes before this are dealt with; those since are to be copied.
+    // End of the canonical bytes that earlier edits cover; later bytes are copied.
     let mut done = 0;
     let (mut from, mut recorded_from) = (0, 0);
     for (&to, &recorded_to) in marks.iter().zip(recorded_marks) {
@@ -111,8 +111,8 @@ pub(super) fn put_patch(out: &mut Vec<u8>, canonical: &[u8], marks: &[usize], re
     out.append(&mut body);
 }
 
-/// Appends to `out` what the next patch of `patches` makes of `canonical`; `None` when it is malformed.
-pub(super) fn apply_patch(patches: &mut Bytes<'_>, canonical: &[u8], out: &mut Vec<u8>) -> Option<()> {
+/// Applies the next patch of `patches` to `canonical` and appends the result to `out`; returns `None` if the patch is malformed.
+pub(super) fn apply_patch(patches: &mut ByteReader<'_>, canonical: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let edits = patches.number()?;
     let mut rest = canonical;
     for _ in 0..edits {
@@ -148,7 +148,7 @@ mod tests {
             let mut patch = Vec::new();
             put_patch(&mut patch, &old, &marks, &new, &new_marks);
             let mut out = Vec::new();
-            let mut bytes = Bytes::new(&patch);
+            let mut bytes = ByteReader::new(&patch);
             prop_assert_eq!(apply_patch(&mut bytes, &old, &mut out), Some(()));
             prop_assert_eq!(bytes.left(), 0);
             prop_assert_eq!(out, new);

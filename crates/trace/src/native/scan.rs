@@ -1,41 +1,41 @@
-//! Text of a CTA taken apart: templates, masks and addresses, and where its pieces end.
+//! Scanner that splits a CTA's text into templates, masks and addresses, and records the ends of its pieces.
 //!
-//! The text has passed the decoder before, so all of it can be read; what the decoder passes over lands in templates or, where
-//! it varies too much for these, in patches.
+//! The decoder has already accepted the text, so all of it can be parsed. Parts that the decoder ignores become part of templates, or of
+//! patches if they vary too much.
 
 use super::super::table::Dialect;
 use super::super::text::{decimal, hex, next_line, skip_blanks, skip_token};
 use super::record::{CtaRecord, Mode, Step, WarpRecord};
 use super::render::coordinates;
-use super::template::{Meanings, Template};
+use super::template::{Template, TemplateMeanings};
 
-/// The end of a line that is longer than this is not worth a template.
-const LONGEST_END: usize = 24;
-/// Templates of one static instruction; more would be data and no spelling.
-const MOST_TEMPLATES: usize = 16;
+/// Maximum bytes of a line end that is stored in a template.
+const MAX_LINE_END_BYTES: usize = 24;
+/// Maximum templates per static instruction; more variants are data rather than spelling.
+const MAX_TEMPLATES: usize = 16;
 
-/// The templates of a kernel, as far as its text was seen.
+/// The templates of a kernel, collected from the text scanned so far.
 #[derive(Debug)]
 pub(super) struct Scanner {
     pub(super) templates: Vec<Template>,
-    pub(super) meanings: Meanings,
+    pub(super) meanings: TemplateMeanings,
     dialect: Dialect,
     /// Tokens before the program counter.
     lead: usize,
-    /// Templates of each static instruction.
+    /// Template numbers of each static instruction.
     of_static: Vec<Vec<u32>>,
 }
 
-/// A text that cannot be taken apart though the decoder accepted it.
+/// A text that the decoder accepts but the scanner cannot split; contains the byte offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unscannable(pub(super) usize);
 
 impl Scanner {
     pub(super) fn new(dialect: Dialect, lead: usize) -> Self {
-        Self { templates: Vec::new(), meanings: Meanings::default(), dialect, lead, of_static: Vec::new() }
+        Self { templates: Vec::new(), meanings: TemplateMeanings::default(), dialect, lead, of_static: Vec::new() }
     }
 
-    /// Takes a CTA's text apart; the ends of its pieces go to `marks`.
+    /// Splits a CTA's text and appends the ends of its pieces to `marks`.
     pub(super) fn cta(&mut self, text: &[u8], marks: &mut Vec<usize>) -> Result<CtaRecord, Unscannable> {
         let mut cta = CtaRecord::default();
         let mut at = opening(text).ok_or(Unscannable(0))?;
@@ -85,7 +85,7 @@ impl Scanner {
         }
     }
 
-    /// A line of the template that mostly comes next.
+    /// Parses a line with template `number`, which is predicted from the previous line; returns `None` if it does not match.
     fn predicted(&self, line: &[u8], number: u32, lead: &str, addresses: &mut Vec<u64>) -> Option<Step> {
         let template = self.templates.get(number as usize)?;
         let access = self.meanings.of[number as usize].access;
@@ -100,7 +100,7 @@ impl Scanner {
         }
         let before = addresses.len();
         let found = read_addresses(rest, mask, addresses);
-        match found.filter(|(.., end)| *short(&rest[*end..]) == *template.end) {
+        match found.filter(|(.., end)| *shortened_end(&rest[*end..]) == *template.end) {
             Some((mode, stride, _)) => Some(Step { template: number, mask, mode, stride }),
             None => {
                 addresses.truncate(before);
@@ -109,7 +109,7 @@ impl Scanner {
         }
     }
 
-    /// Any line: finds or makes its template.
+    /// Parses any line and finds or creates its template.
     fn line(&mut self, line: &[u8], lead: &str, addresses: &mut Vec<u64>) -> Option<Step> {
         let coordinates = self.lead >= 4 && line.starts_with(lead.as_bytes());
         let mut at = 0;
@@ -140,9 +140,9 @@ impl Scanner {
             let first_at = skip_blanks(line, mode_at + 1);
             template.padded = skip_token(line, first_at) - first_at == 18;
             template.middle = line[after..mode_at].into();
-            template.end = short(&line[mode_at + end..]).into();
+            template.end = shortened_end(&line[mode_at + end..]).into();
         } else {
-            template.middle = [&line[after..static_end], short(&line[static_end..])].concat().into();
+            template.middle = [&line[after..static_end], shortened_end(&line[static_end..])].concat().into();
         }
         let template = self.number(template, pc)?;
         Some(Step { template, mask, mode, stride })
@@ -157,7 +157,7 @@ impl Scanner {
             if let Some(&number) = known.iter().find(same) {
                 return Some(number);
             }
-            if known.len() >= MOST_TEMPLATES {
+            if known.len() >= MAX_TEMPLATES {
                 return known.first().copied();
             }
         }
@@ -173,12 +173,12 @@ impl Scanner {
     }
 }
 
-/// Where the line after `#BEGIN_TB` starts.
+/// Returns the offset of the line after `#BEGIN_TB`.
 fn opening(text: &[u8]) -> Option<usize> {
     begin(text).map(|at| next_line(text, at))
 }
 
-/// Where the line `#BEGIN_TB` starts; comments and the kernel's header may precede it.
+/// Returns the offset of the line `#BEGIN_TB`, which comments and the kernel's header may precede.
 pub(super) fn begin(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -190,30 +190,30 @@ pub(super) fn begin(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// N of a line `word = N`.
+/// Returns `N` of a line `word = N`.
 fn assigned(rest: &[u8]) -> Option<u32> {
     let equals = memchr::memchr(b'=', rest)?;
     let (value, _) = decimal(rest, skip_blanks(rest, equals + 1))?;
     u32::try_from(value).ok()
 }
 
-/// The numbers of a line `thread block = x,y,z`.
+/// Parses the numbers of a line `thread block = x,y,z`.
 fn triple(line: &[u8]) -> Option<[u64; 3]> {
     let text = std::str::from_utf8(line.get(memchr::memchr(b'=', line)? + 1..)?).ok()?;
     let mut numbers = text.trim().split(',').map(|part| part.trim().parse().ok());
     Some([numbers.next()??, numbers.next()??, numbers.next()??])
 }
 
-/// The end of a line, but only its first token where it is long.
-fn short(end: &[u8]) -> &[u8] {
-    if end.len() <= LONGEST_END {
+/// Returns the end of a line, shortened to its first token if it is long.
+fn shortened_end(end: &[u8]) -> &[u8] {
+    if end.len() <= MAX_LINE_END_BYTES {
         return end;
     }
-    let token = skip_token(end, skip_blanks(end, 0)).min(LONGEST_END);
-    &end[..skip_blanks(end, token).min(LONGEST_END)]
+    let token = skip_token(end, skip_blanks(end, 0)).min(MAX_LINE_END_BYTES);
+    &end[..skip_blanks(end, token).min(MAX_LINE_END_BYTES)]
 }
 
-/// Mode, stride and end of the addresses at the start of `text`, which go to `out`.
+/// Parses the addresses at the start of `text` into `out`; returns their mode, stride and end offset.
 fn read_addresses(text: &[u8], mask: u32, out: &mut Vec<u64>) -> Option<(Mode, i64, usize)> {
     let mode = match text.first()? {
         b'0' => Mode::List,

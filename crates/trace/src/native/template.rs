@@ -1,31 +1,31 @@
-//! Templates of instruction lines: all that the lines of one static instruction have in common, text included.
+//! Templates of instruction lines: the parts that all lines of one static instruction share, text included.
 //!
-//! A line is `before`, the mask, `middle`, for accesses the addresses, and `end`. A kernel's templates are numbered in the
-//! order in which they first occur, so the next instruction of a program mostly has the next number.
+//! A line consists of `before`, the mask, `middle`, the addresses of an access, and `end`. A kernel's templates are numbered in the order
+//! of their first occurrence, so the next instruction of a program mostly has the next number.
 
 use warpshard_base::LaneMask;
 
 use super::super::table::{Dialect, Entry, StaticTable};
 use super::super::text::{hex, skip_blanks};
-use super::wire::{Bytes, put, put_text};
+use super::wire::{ByteReader, put, put_text};
 
-/// The line begins with the CTA's coordinates and the warp (tracer versions up to 2).
+/// Flag of lines that begin with the CTA's coordinates and the warp (tracer versions up to 2).
 const COORDINATES: u8 = 1;
-/// Addresses are written with 16 digits.
+/// Flag of addresses with 16 digits.
 const PADDED: u8 = 2;
 
-/// What the lines of a static instruction have in common.
+/// The shared parts of the lines of a static instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Template {
-    /// The line begins with the CTA's coordinates and the warp, each followed by a blank.
+    /// True if the line begins with the CTA's coordinates and the warp, each followed by a blank.
     pub(super) coordinates: bool,
-    /// Addresses are written with 16 digits.
+    /// True if addresses have 16 digits.
     pub(super) padded: bool,
-    /// From there to the mask; the program counter is its last token.
+    /// Text from the coordinates to the mask; the program counter is its last token.
     pub(super) before: Box<[u8]>,
-    /// From the mask to the addresses, or to the line's end.
+    /// Text from the mask to the addresses, or to the end of the line.
     pub(super) middle: Box<[u8]>,
-    /// From the addresses to the line's end.
+    /// Text from the addresses to the end of the line.
     pub(super) end: Box<[u8]>,
 }
 
@@ -37,7 +37,7 @@ impl Template {
         put_text(out, &self.end);
     }
 
-    pub(super) fn read(bytes: &mut Bytes<'_>) -> Option<Self> {
+    pub(super) fn read(bytes: &mut ByteReader<'_>) -> Option<Self> {
         let flags = bytes.byte().filter(|flags| flags & !(COORDINATES | PADDED) == 0)?;
         Some(Self {
             coordinates: flags & COORDINATES != 0,
@@ -49,26 +49,26 @@ impl Template {
     }
 }
 
-/// What decoding needs of a template.
+/// The decoded properties of a template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Meaning {
-    /// The static instruction.
+pub(super) struct TemplateMeaning {
+    /// Index of the static instruction.
     pub(super) index: u32,
-    /// Place of the note to be counted at each execution, or 0.
+    /// Index of the note that is counted at each execution, or 0.
     pub(super) note: u32,
-    /// Accesses memory, so that its executions with active lanes have addresses.
+    /// True if the instruction accesses memory, so that executions with active lanes have addresses.
     pub(super) access: bool,
 }
 
-/// The meanings of templates, by number, with the static instructions that they refer to.
+/// The decoded templates by number, with the static instructions that they refer to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Meanings {
+pub(super) struct TemplateMeanings {
     pub(super) table: StaticTable,
-    pub(super) of: Vec<Meaning>,
+    pub(super) of: Vec<TemplateMeaning>,
 }
 
-impl Meanings {
-    /// Reads the static instruction of the next template; what is wrong with it in words.
+impl TemplateMeanings {
+    /// Parses the static instruction of the next template; the error is a description and the text found.
     pub(super) fn add(&mut self, template: &Template, dialect: &Dialect) -> Result<(), (String, String)> {
         let before = template.before.trim_ascii_end();
         let start = before.iter().rposition(|&b| b <= b' ').map_or(0, |at| at + 1);
@@ -83,12 +83,12 @@ impl Meanings {
             }
         };
         let entry = &self.table.entries()[index as usize];
-        self.of.push(Meaning { index, note: entry.note, access: entry.inst.mem.is_some() });
+        self.of.push(TemplateMeaning { index, note: entry.note, access: entry.inst.mem.is_some() });
         Ok(())
     }
 }
 
-/// Whether the active lanes are not one run.
+/// Returns true if inactive lanes separate the active lanes.
 pub(super) fn has_gaps(mask: LaneMask) -> bool {
     let low = mask.0.checked_shr(mask.0.trailing_zeros()).unwrap_or(0);
     low & low.wrapping_add(1) != 0

@@ -1,4 +1,4 @@
-//! Native to text: every kernel file and the list, byte by byte as they were read.
+//! Conversion of the native format to text: it restores every kernel file and the list byte by byte.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -12,16 +12,16 @@ use super::frame::Kind;
 use super::pack::{ConvertError, ConvertProgress, Converted, Watcher};
 use super::record::{Records, read_block};
 use super::render::{apply_patch, render};
-use super::wire::Bytes;
+use super::wire::ByteReader;
 
-/// Writes the native trace at `path` as text: into the folder `out`, which exists, or to the file `out` when the trace is a
-/// single kernel without a list. `named` is what `out` will finally be called.
+/// Writes the native trace at `path` as text: into the existing folder `out`, or to the file `out` if the trace is a single kernel without
+/// a list. `named` is the final name of `out`.
 ///
-/// Kernel files are compressed as their names say (`.xz`, `.gz`, `.zst`) when `compress` holds; without it they are written
-/// plain and under the name without that suffix, which readers of the list find. The list keeps its bytes either way.
+/// With `compress` kernel files are compressed according to their suffix (`.xz`, `.gz`, `.zst`). Otherwise they are written plain without
+/// this suffix, and readers of the list find them under the shorter name. The list keeps its bytes in both cases.
 ///
 /// # Errors
-/// When the trace is damaged or names files outside of its folder, a file cannot be written, or `watch` asks to stop.
+/// The trace is damaged or names files outside of its folder, a file cannot be written, or `watch` stops the conversion.
 pub fn to_text(path: &Path, out: &Path, named: &Path, compress: bool, watch: Watcher<'_>) -> Result<Converted, ConvertError> {
     let container = Container::open(path)?;
     let index = &container.index;
@@ -48,7 +48,7 @@ pub fn to_text(path: &Path, out: &Path, named: &Path, compress: bool, watch: Wat
     if let Some(list) = &index.list {
         fs::write(out.join(LIST), list)?;
         done.text_bytes += list.len() as u64;
-        // A trace is called like its folder; where that is another name, a file keeps it.
+        // A trace has the name of its folder; a different name is stored in a file.
         if named.file_name().is_none_or(|folder| folder != index.name.as_str()) {
             fs::write(out.join(NAME_FILE), format!("{}\n", index.name))?;
         }
@@ -83,7 +83,7 @@ fn write_kernel(
             Some(at) => Some((at, container.block(Kind::Text, at, number)?)),
             None => None,
         };
-        let mut bytes = patches.as_ref().map(|(at, raw)| (*at, Bytes::new(raw)));
+        let mut bytes = patches.as_ref().map(|(at, raw)| (*at, ByteReader::new(raw)));
         for record in &records.ctas {
             canonical.clear();
             render(record, cta, templates, &mut canonical, &mut Vec::new());
@@ -103,13 +103,13 @@ fn write_kernel(
             return Err(wrong(Kind::Text, at));
         }
     }
-    // Text does not need them, but what is damaged is no trace to go on with.
+    // The text does not need these lines, but a trace with a damaged block is rejected.
     native.used_lines(0)?;
     out.write_all(&native.code.tail)?;
     Ok(written + native.code.tail.len() as u64)
 }
 
-/// The place of a listed file, when it is in the list's folder.
+/// Returns the path of a listed file if it is in the list's folder.
 fn inside(listed: &str) -> Option<PathBuf> {
     let path = Path::new(listed);
     let harmless = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -129,7 +129,7 @@ fn outside(container: &Container, listed: &str) -> TraceError {
     .into()
 }
 
-/// How a text file is compressed, by its name.
+/// The compression of a text file according to its suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Suffix {
     None,
@@ -153,7 +153,7 @@ impl Suffix {
     }
 }
 
-/// A file that compresses what is written to it.
+/// A file writer with optional compression.
 enum Compressed {
     None(BufWriter<File>),
     Xz(liblzma::write::XzEncoder<BufWriter<File>>),
@@ -161,7 +161,7 @@ enum Compressed {
     Zst(zstd::stream::write::Encoder<'static, BufWriter<File>>),
 }
 
-/// Higher presets take minutes for a trace of a gigabyte.
+/// Preset of xz; higher presets take minutes for a trace of a gigabyte.
 const XZ_PRESET: u32 = 3;
 
 impl Compressed {

@@ -1,8 +1,8 @@
-//! Numbers and byte strings of the native format: LEB128 for unsigned numbers, zigzag before it for signed ones.
+//! Numbers and byte strings of the native format: LEB128 for unsigned numbers, with zigzag encoding for signed ones.
 //!
-//! Reading checks every bound and never allocates by what a file claims; `None` says that the data are malformed.
+//! Readers check every bound and never allocate by an unchecked length; they return `None` if the data are malformed.
 
-/// Appends an unsigned number, seven bits a byte, the lowest first; the top bit says that more follow.
+/// Appends an unsigned number in groups of seven bits, the lowest group first; a set top bit means that more bytes follow.
 #[inline]
 pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -12,40 +12,40 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends a signed number as `2 n`, or `-2 n - 1` below zero.
+/// Appends a signed number `n` as `2 n`, or as `-2 n - 1` if it is negative.
 #[inline]
 pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
     put(out, zigzag(value));
 }
 
-/// Appends a length and that many bytes.
+/// Appends a length and the bytes.
 pub(super) fn put_text(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// The unsigned number that encodes a signed one.
+/// Returns the unsigned zigzag code of a signed number.
 #[inline]
 pub(super) fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63) as u64
 }
 
-/// The signed number that an unsigned one encodes.
+/// Returns the signed number of an unsigned zigzag code.
 #[inline]
 pub(super) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Reads a block's bytes from front to back.
+/// A sequential reader of a block's bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Bytes<'a>(&'a [u8]);
+pub(super) struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Bytes<'a> {
+impl<'a> ByteReader<'a> {
     pub(super) fn new(data: &'a [u8]) -> Self {
         Self(data)
     }
 
-    /// Bytes that are left.
+    /// Returns the number of remaining bytes.
     pub(super) fn left(&self) -> usize {
         self.0.len()
     }
@@ -64,7 +64,7 @@ impl<'a> Bytes<'a> {
         Some(taken)
     }
 
-    /// Four bytes, the lowest first.
+    /// Reads a little-endian 32-bit word.
     #[inline]
     pub(super) fn word(&mut self) -> Option<u32> {
         let (taken, rest) = self.0.split_first_chunk()?;
@@ -81,7 +81,7 @@ impl<'a> Bytes<'a> {
         let mut value = u64::from(first & 0x7f);
         for shift in (7..64).step_by(7) {
             let byte = self.byte()?;
-            // The tenth byte has one bit of the number left.
+            // The tenth byte contains only the top bit of the number.
             if shift == 63 && byte > 1 {
                 return None;
             }
@@ -98,7 +98,7 @@ impl<'a> Bytes<'a> {
         self.number().map(unzigzag)
     }
 
-    /// A number of things that each take at least one further byte of this block.
+    /// Reads a number of elements, each of which takes at least one further byte of this block.
     pub(super) fn count(&mut self) -> Option<usize> {
         usize::try_from(self.number()?).ok().filter(|&count| count <= self.left())
     }
@@ -107,7 +107,7 @@ impl<'a> Bytes<'a> {
         u32::try_from(self.number()?).ok()
     }
 
-    /// A length and that many bytes.
+    /// Reads a length and returns as many bytes.
     pub(super) fn text(&mut self) -> Option<&'a [u8]> {
         let count = self.count()?;
         self.take(count)
@@ -122,12 +122,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_come_back_as_they_were(value: u64, signed: i64, text: Vec<u8>) {
+        fn numbers_round_trip(value: u64, signed: i64, text: Vec<u8>) {
             let mut out = Vec::new();
             put(&mut out, value);
             put_signed(&mut out, signed);
             put_text(&mut out, &text);
-            let mut bytes = Bytes::new(&out);
+            let mut bytes = ByteReader::new(&out);
             prop_assert_eq!(bytes.number(), Some(value));
             prop_assert_eq!(bytes.signed(), Some(signed));
             prop_assert_eq!(bytes.text(), Some(text.as_slice()));
@@ -135,8 +135,8 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_can_be_read_without_harm(data: Vec<u8>) {
-            let mut bytes = Bytes::new(&data);
+        fn arbitrary_bytes_are_read_safely(data: Vec<u8>) {
+            let mut bytes = ByteReader::new(&data);
             while bytes.text().is_some() || bytes.number().is_some() || bytes.byte().is_some() {}
             prop_assert!(bytes.left() == 0);
         }
@@ -144,8 +144,8 @@ mod tests {
 
     #[test]
     fn a_number_of_more_than_64_bits_is_none() {
-        assert_eq!(Bytes::new(&[0xff; 11]).number(), None);
-        assert_eq!(Bytes::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]).number(), Some(u64::MAX));
-        assert_eq!(Bytes::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]).number(), None);
+        assert_eq!(ByteReader::new(&[0xff; 11]).number(), None);
+        assert_eq!(ByteReader::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]).number(), Some(u64::MAX));
+        assert_eq!(ByteReader::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]).number(), None);
     }
 }

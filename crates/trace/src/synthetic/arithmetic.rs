@@ -1,14 +1,14 @@
-//! Programs bound by issue slots, latencies and execution units.
+//! Programs limited by issue slots, latencies and execution units.
 
-use super::warp::{INDEX, Place, SCALE, WarpText, ZERO};
+use super::warp::{INDEX, SCALE, WarpPosition, WarpText, ZERO};
 
 /// Arithmetic instructions in the body of a loop.
 const BODY: u32 = 32;
-/// The first register of an accumulator.
+/// First register of the accumulators.
 const ACCUMULATOR: u8 = 16;
 
-/// `count` fused multiply-adds over independent accumulators, in a loop; the result is stored.
-pub(super) fn ffma(text: &mut WarpText, place: Place, chains: u8, count: u32) {
+/// Writes `count` fused multiply-adds over independent accumulators in a loop; the result is stored.
+pub(super) fn ffma(text: &mut WarpText, place: WarpPosition, chains: u8, count: u32) {
     text.prologue();
     let accumulator = |chain: u8| ACCUMULATOR + 2 * chain;
     (0..chains).for_each(|chain| text.alu("MOV", accumulator(chain), &[]));
@@ -26,11 +26,11 @@ pub(super) fn ffma(text: &mut WarpText, place: Place, chains: u8, count: u32) {
         }
     }
     text.wide(2);
-    text.store_own(place, 2, ACCUMULATOR);
+    text.store_per_thread(place, 2, ACCUMULATOR);
     text.exit();
 }
 
-/// `count` instructions of one opcode with `sources` registers over independent chains, in a loop.
+/// Writes `count` instructions of one opcode with `sources` source registers over independent chains, in a loop.
 pub(super) fn chains(text: &mut WarpText, opcode: &str, sources: usize, chains: u8, count: u32) {
     text.prologue();
     let top = text.pc;
@@ -47,7 +47,7 @@ pub(super) fn chains(text: &mut WarpText, opcode: &str, sources: usize, chains: 
     text.exit();
 }
 
-/// Straight-line code larger than an instruction cache.
+/// Writes straight-line code larger than an instruction cache.
 pub(super) fn long_code(text: &mut WarpText, count: u32) {
     text.prologue();
     for i in 0..count {

@@ -1,22 +1,22 @@
-//! The synthetic kernels: program, launch and copies of each.
+//! The synthetic kernels with their programs, launches and copies.
 
 use super::global::{self, Atomics};
-use super::warp::{Buffer, Form, Place, WarpText};
+use super::warp::{Buffer, Form, WarpPosition, WarpText};
 use super::{arithmetic, shared};
 
-/// A kernel whose trace is generated.
+/// A kernel with a generated trace.
 #[derive(Clone, Copy, Debug)]
 pub struct SyntheticKernel {
-    /// Its name.
+    /// Name of the kernel.
     pub name: &'static str,
     pub(super) program: Program,
     /// CTAs of the grid.
     pub(super) ctas: u32,
-    /// Warps of a CTA.
+    /// Warps per CTA.
     pub(super) warps: u32,
-    /// Shared memory of a CTA.
+    /// Bytes of shared memory per CTA.
     pub(super) shared_bytes: u32,
-    /// Registers of a thread.
+    /// Registers per thread.
     pub(super) registers: u32,
     /// Address of the first buffer.
     pub(super) base: u64,
@@ -26,12 +26,12 @@ pub struct SyntheticKernel {
 /// A copy to the device before the launch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copy {
-    /// From the kernel's base address.
+    /// Offset from the kernel's base address.
     pub(super) offset: u64,
     pub(super) bytes: u64,
 }
 
-/// What a warp executes.
+/// The program of a synthetic kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Program {
     VectorAdd,
@@ -42,7 +42,7 @@ pub(super) enum Program {
     Gather {
         form: Form,
     },
-    /// Pointers in an L1, or with loads that pass it by.
+    /// A pointer chase that uses the L1, or bypasses it.
     PointerChase {
         footprint: u64,
         stride: u64,
@@ -72,7 +72,7 @@ pub(super) enum Program {
 }
 
 impl Program {
-    /// What a thread does.
+    /// Returns a description of the work of a thread.
     pub(super) fn summary(self) -> String {
         match self {
             Self::VectorAdd => "sum of two vectors".into(),
@@ -91,14 +91,14 @@ impl Program {
             Self::Divergent => "nested branches and loops of different length".into(),
             Self::Reduction => "tree sum in shared memory".into(),
             Self::Atomics(Atomics::Shared) => "atomic additions to one word".into(),
-            Self::Atomics(Atomics::Own { .. }) => "atomic additions to neighbouring words".into(),
+            Self::Atomics(Atomics::PerThread { .. }) => "atomic additions to neighbouring words".into(),
             Self::Atomics(Atomics::Random { words }) => format!("atomic additions to {words} random words"),
             Self::LongCode { count } => format!("{count} instructions of straight-line code"),
         }
     }
 
     /// Writes the instructions of the warp at `place`.
-    pub(super) fn write(self, text: &mut WarpText, place: Place) {
+    pub(super) fn write(self, text: &mut WarpText, place: WarpPosition) {
         match self {
             Self::VectorAdd => global::vector_add(text, place),
             Self::CopyWide => global::copy_wide(text, place),
@@ -120,15 +120,15 @@ impl Program {
     }
 }
 
-/// Where buffers of programs on 64-bit devices lie.
-const HIGH: u64 = 0x7f00_0000_0000;
+/// Base address of the buffers of programs on 64-bit devices.
+const BASE_ADDRESS: u64 = 0x7f00_0000_0000;
 
-/// A kernel without shared memory and copies.
+/// Returns a kernel without shared memory or copies.
 const fn kernel(name: &'static str, program: Program, [ctas, warps]: [u32; 2], registers: u32) -> SyntheticKernel {
-    SyntheticKernel { name, program, ctas, warps, shared_bytes: 0, registers, base: HIGH, copies: &[] }
+    SyntheticKernel { name, program, ctas, warps, shared_bytes: 0, registers, base: BASE_ADDRESS, copies: &[] }
 }
 
-/// Copies of the two inputs.
+/// Returns the copies of the two inputs.
 const fn inputs(bytes: u64) -> [Copy; 2] {
     [Copy { offset: Buffer::A as u64, bytes }, Copy { offset: Buffer::B as u64, bytes }]
 }
@@ -161,7 +161,7 @@ const fn conflicts(name: &'static str, ways: u64) -> SyntheticKernel {
 pub const SYNTHETIC_KERNELS: &[SyntheticKernel] = &[
     SyntheticKernel { copies: MIB, ..kernel("vecadd_1024x256", Program::VectorAdd, [1024, 8], 12) },
     SyntheticKernel { copies: FOUR_MIB, ..kernel("vecadd_4096x256", Program::VectorAdd, [4096, 8], 12) },
-    // The first of these kernels with its data below 4 GiB.
+    // The vector addition with its data below 4 GiB.
     SyntheticKernel { copies: MIB, base: 0, ..kernel("vecadd_low_addr", Program::VectorAdd, [1024, 8], 12) },
     kernel("copy128_1024x256", Program::CopyWide, [1024, 8], 16),
     kernel("stride2", Program::Strided { words: 2 }, [256, 8], 16),
@@ -192,7 +192,7 @@ pub const SYNTHETIC_KERNELS: &[SyntheticKernel] = &[
     kernel("divergent", Program::Divergent, [256, 8], 24),
     SyntheticKernel { shared_bytes: 1 << 10, ..kernel("reduce_512x256", Program::Reduction, [512, 8], 16) },
     kernel("atomic_same", Program::Atomics(Atomics::Shared), [64, 8], 16),
-    kernel("atomic_seq", Program::Atomics(Atomics::Own { words: 65536 }), [256, 8], 16),
+    kernel("atomic_seq", Program::Atomics(Atomics::PerThread { words: 65536 }), [256, 8], 16),
     kernel("atomic_hist", Program::Atomics(Atomics::Random { words: 256 }), [128, 8], 16),
     kernel("bigcode", Program::LongCode { count: 8192 }, [4, 4], 32),
 ];

@@ -1,26 +1,26 @@
-//! Programs bound by global memory: streams, strides, gathers, pointer chases, divergence and atomics.
+//! Programs limited by global memory: streams, strides, gathers, pointer chases, divergence and atomics.
 
-use super::warp::{Access, Buffer, FULL, Form, INDEX, LANES, Place, SCALE, WarpText, Xorshift, ZERO};
+use super::warp::{Access, Buffer, FULL, Form, INDEX, LANES, SCALE, WarpPosition, WarpText, Xorshift, ZERO};
 
-/// Element-wise sum of two vectors.
-pub(super) fn vector_add(text: &mut WarpText, place: Place) {
+/// Writes an element-wise sum of two vectors.
+pub(super) fn vector_add(text: &mut WarpText, place: WarpPosition) {
     text.prologue();
     text.effect("ISETP.GE.AND", &[INDEX]);
-    // No thread is beyond the vectors' end.
+    // All threads are within the vectors, so no lane takes this exit.
     text.masked(0, WarpText::exit);
     text.alu("IMAD.MOV.U32", SCALE, &[ZERO, ZERO]);
     text.wide(4);
     text.wide(2);
-    text.load_own(Buffer::A, place, 4, 4);
-    text.load_own(Buffer::B, place, 2, 2);
+    text.load_per_thread(Buffer::A, place, 4, 4);
+    text.load_per_thread(Buffer::B, place, 2, 2);
     text.wide(INDEX);
     text.alu("FADD", 9, &[4, 2]);
-    text.store_own(place, INDEX, 9);
+    text.store_per_thread(place, INDEX, 9);
     text.exit();
 }
 
-/// A copy with 16 bytes per lane.
-pub(super) fn copy_wide(text: &mut WarpText, place: Place) {
+/// Writes a copy with 16 bytes per lane.
+pub(super) fn copy_wide(text: &mut WarpText, place: WarpPosition) {
     text.prologue();
     text.wide(2);
     text.wide(4);
@@ -31,8 +31,8 @@ pub(super) fn copy_wide(text: &mut WarpText, place: Place) {
     text.exit();
 }
 
-/// Four independent loads with a stride of `words` between lanes, each from a region of its own, and their sum.
-pub(super) fn strided(text: &mut WarpText, place: Place, words: u64) {
+/// Writes four independent loads with a stride of `words` words between lanes, each from a separate region, and the sum of their values.
+pub(super) fn strided(text: &mut WarpText, place: WarpPosition, words: u64) {
     const REGION: u64 = 64 << 20;
     text.prologue();
     text.wide(2);
@@ -44,17 +44,17 @@ pub(super) fn strided(text: &mut WarpText, place: Place, words: u64) {
     text.alu("FADD", 12, &[8, 9]);
     text.alu("FADD", 13, &[10, 11]);
     text.alu("FADD", 12, &[12, 13]);
-    text.store_own(place, 4, 12);
+    text.store_per_thread(place, 4, 12);
     text.exit();
 }
 
-/// Eight dependent gathers from random words of 64 MiB.
-pub(super) fn gather(text: &mut WarpText, place: Place, form: Form) {
+/// Writes eight dependent gathers from random words of 64 MiB.
+pub(super) fn gather(text: &mut WarpText, place: WarpPosition, form: Form) {
     const WORDS: u64 = 1 << 24;
     let mut random = Xorshift::new(place.first_thread() + 1);
     text.prologue();
     text.wide(2);
-    text.load_own(Buffer::B, place, 8, 2);
+    text.load_per_thread(Buffer::B, place, 8, 2);
     let table = text.at(Buffer::A, 0);
     for _ in 0..8 {
         text.alu("IMAD.WIDE", 10, &[8, SCALE]);
@@ -62,11 +62,11 @@ pub(super) fn gather(text: &mut WarpText, place: Place, form: Form) {
         text.access(Access::load("LDG.E.SYS", 4, 8, &[10]), |_| table + 4 * random.below(WORDS));
         text.form = Form::Shortest;
     }
-    text.store_own(place, 2, 8);
+    text.store_per_thread(place, 2, 8);
     text.exit();
 }
 
-/// One thread follows pointers that are `stride` bytes apart and wrap after `footprint` bytes.
+/// Writes a pointer chase by one thread over pointers that are `stride` bytes apart and wrap after `footprint` bytes.
 pub(super) fn pointer_chase(text: &mut WarpText, opcode: &str, footprint: u64, stride: u64, loads: u64) {
     text.prologue();
     text.mask = 1;
@@ -83,13 +83,13 @@ pub(super) fn pointer_chase(text: &mut WarpText, opcode: &str, footprint: u64, s
     text.exit();
 }
 
-/// Nested branches on three bits of the lane, then a loop whose trip count differs between lanes.
-pub(super) fn divergent(text: &mut WarpText, place: Place) {
+/// Writes nested branches on three bits of the lane, then a loop whose trip count differs between lanes.
+pub(super) fn divergent(text: &mut WarpText, place: WarpPosition) {
     const LONGEST: u64 = 12;
     let thread = place.first_thread();
     text.prologue();
     text.wide(2);
-    text.load_own(Buffer::A, place, 8, 2);
+    text.load_per_thread(Buffer::A, place, 8, 2);
     text.effect("ISETP.NE.AND", &[8]);
     branch_on(text, 0);
     let mut random = Xorshift::new(thread + 7);
@@ -107,15 +107,15 @@ pub(super) fn divergent(text: &mut WarpText, place: Place) {
         });
     }
     text.effect("BSYNC", &[]);
-    text.store_own(place, 2, 21);
+    text.store_per_thread(place, 2, 21);
     text.exit();
 }
 
-/// Both sides of a branch on a bit of the lane, each branching on the next; after three bits, four multiply-adds.
+/// Writes both sides of a branch on bit `bit` of the lane, each with a branch on the next bit; after three bits, four multiply-adds.
 fn branch_on(text: &mut WarpText, bit: u32) {
-    /// Lanes whose bit is set.
-    const TAKEN: [u32; 3] = [0xaaaa_aaaa, 0xcccc_cccc, 0xf0f0_f0f0];
-    let Some(&taken) = TAKEN.get(bit as usize) else {
+    /// Lanes with the bit set, for each bit.
+    const TAKEN_LANES: [u32; 3] = [0xaaaa_aaaa, 0xcccc_cccc, 0xf0f0_f0f0];
+    let Some(&taken) = TAKEN_LANES.get(bit as usize) else {
         (10..14).for_each(|r| text.alu("FFMA", r, &[8, 9, r]));
         return;
     };
@@ -128,29 +128,29 @@ fn branch_on(text: &mut WarpText, bit: u32) {
     text.effect("BSYNC", &[]);
 }
 
-/// What threads add to.
+/// The target words of the threads' atomic additions.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Atomics {
-    /// All threads to one word.
+    /// All threads add to one word.
     Shared,
-    /// Each thread to a word of its own, as long as there are any.
-    Own { words: u64 },
-    /// Each thread to a random word.
+    /// Each thread adds to a separate word, which repeat after `words` words.
+    PerThread { words: u64 },
+    /// Each thread adds to a random word.
     Random { words: u64 },
 }
 
-/// One atomic addition per thread.
-pub(super) fn atomics(text: &mut WarpText, place: Place, targets: Atomics) {
+/// Writes one atomic addition per thread.
+pub(super) fn atomics(text: &mut WarpText, place: WarpPosition, targets: Atomics) {
     let thread = place.first_thread();
     text.prologue();
     text.wide(2);
-    text.load_own(Buffer::A, place, 8, 2);
+    text.load_per_thread(Buffer::A, place, 8, 2);
     text.alu("IMAD.WIDE", 4, &[8, SCALE]);
     let words = text.at(Buffer::C, 0);
     let reduction = Access::store("RED.E.ADD.STRONG.GPU", 4, &[4, 8]);
     match targets {
         Atomics::Shared => text.access(reduction, |_| words),
-        Atomics::Own { words: count } => text.access(reduction, |lane| words + 4 * (thread % count + lane)),
+        Atomics::PerThread { words: count } => text.access(reduction, |lane| words + 4 * (thread % count + lane)),
         Atomics::Random { words: count } => {
             let mut random = Xorshift::new(thread + 3);
             text.access(Access::load("ATOMG.E.ADD.STRONG.GPU", 4, 9, &[4, 8]), |_| words + 4 * random.below(count));

@@ -1,9 +1,8 @@
-//! Synthetic kernels as SASS traces: small programs, each bound by one mechanism of the machine, whose every instruction and
-//! address is known.
+//! Synthetic kernels as SASS traces: small programs with known instructions and addresses, each limited by one mechanism of the machine.
 //!
-//! `catalogue` lists them with their launches, `arithmetic`, `global` and `shared` hold the programs, and `warp` writes the
-//! instructions of one warp. The same name gives the same bytes on every host: nothing depends on time, threads or the order
-//! of writing. A reference simulator that reads the format runs the same files.
+//! `catalogue` lists the kernels with their launches, `arithmetic`, `global` and `shared` contain the programs, and `warp` writes the
+//! instructions of one warp. A name gives the same bytes on every host, independent of time, threads and the order of writing. A reference
+//! simulator that reads the format can run the same files.
 
 mod arithmetic;
 mod catalogue;
@@ -17,28 +16,28 @@ use std::path::Path;
 
 pub use catalogue::{SYNTHETIC_KERNELS, SyntheticKernel};
 
-use warp::{Place, WarpText};
+use warp::{WarpPosition, WarpText};
 
-/// The list of a trace of one kernel, and the kernel's file.
+/// File names of the kernel list and the kernel.
 const FILES: [&str; 2] = ["kernelslist.g", "kernel-1.traceg"];
 
 impl SyntheticKernel {
-    /// The kernel of this name.
+    /// Returns the kernel with the given name.
     pub fn named(name: &str) -> Option<&'static Self> {
         SYNTHETIC_KERNELS.iter().find(|kernel| kernel.name == name)
     }
 
-    /// What it does, in one line.
+    /// Returns a one-line description of the kernel.
     pub fn summary(&self) -> String {
         let Self { ctas, warps, .. } = self;
         let place = if self.base == 0 { ", data below 4 GiB" } else { "" };
         format!("{}: {ctas} CTA(s) of {warps} warp(s){place}", self.program.summary())
     }
 
-    /// Writes the trace into a folder, which appears when it is complete. A trace that is there already is kept.
+    /// Writes the trace into a folder, which appears only when it is complete. An existing trace is kept.
     ///
     /// # Errors
-    /// When the folder cannot be written.
+    /// The folder cannot be written.
     pub fn write_to(&self, folder: &Path) -> io::Result<()> {
         let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::create_dir_all(parent)?;
@@ -51,7 +50,7 @@ impl SyntheticKernel {
         out.flush()?;
         drop(out);
         match fs::rename(partial.path(), folder) {
-            // Another thread or process was faster; its bytes are the same.
+            // Another thread or process has created the folder first, with the same bytes.
             Err(_) if folder.join(FILES[0]).is_file() => Ok(()),
             Err(error) => Err(error),
             Ok(()) => {
@@ -61,16 +60,16 @@ impl SyntheticKernel {
         }
     }
 
-    /// The kernel list: copies to the device, then the launch.
+    /// Returns the text of the kernel list: copies to the device, then the launch.
     pub fn list(&self) -> String {
         let copies = self.copies.iter().map(|copy| format!("MemcpyHtoD,{:#018x},{}\n", self.base + copy.offset, copy.bytes));
         copies.chain([format!("{}\n", FILES[1])]).collect()
     }
 
-    /// Writes the kernel's trace, tracer version 4, instructions of SM 7.0.
+    /// Writes the kernel's trace in tracer version 4 with SM 7.0 instructions.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// I/O errors of `out`.
     pub fn write_kernel(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { name, ctas, warps, shared_bytes, registers, .. } = *self;
         write!(
@@ -87,7 +86,7 @@ impl SyntheticKernel {
             write!(out, "#BEGIN_TB\n\nthread block = {cta},0,0\n\n")?;
             for warp in 0..warps {
                 text.clear();
-                self.program.write(&mut text, Place { cta: u64::from(cta), warp: u64::from(warp), warps: u64::from(warps) });
+                self.program.write(&mut text, WarpPosition { cta: u64::from(cta), warp: u64::from(warp), warps: u64::from(warps) });
                 write!(out, "warp = {warp}\ninsts = {}\n{}\n", text.instructions(), text.lines())?;
             }
             write!(out, "#END_TB\n\n")?;

@@ -1,9 +1,9 @@
 //! Programs that use shared memory and barriers.
 
-use super::warp::{Access, Buffer, LANES, Place, WarpText, ZERO};
+use super::warp::{Access, Buffer, LANES, WarpPosition, WarpText, ZERO};
 
-/// Stores and loads of shared memory with `ways` lanes on each bank, between barriers.
-pub(super) fn bank_conflicts(text: &mut WarpText, place: Place, ways: u64) {
+/// Writes stores and loads of shared memory with `ways` lanes per bank, separated by barriers.
+pub(super) fn bank_conflicts(text: &mut WarpText, place: WarpPosition, ways: u64) {
     const ROUNDS: u32 = 16;
     const BYTES: u64 = 32 << 10;
     let word = |warp: u64, lane: u64| (warp * 4 * LANES + lane * 4 * ways) % BYTES;
@@ -14,23 +14,23 @@ pub(super) fn bank_conflicts(text: &mut WarpText, place: Place, ways: u64) {
         text.alu("FFMA", 10, &[10, 11, 12]);
         text.access(Access::store("STS", 4, &[8, 10]), |lane| word(place.warp, lane));
         text.effect("BAR.SYNC", &[]);
-        // What the neighbouring warp stored.
+        // Loads the words that the neighbouring warp stored.
         text.access(Access::load("LDS.U", 4, 12, &[9]), |lane| word(place.warp ^ 1, lane));
         text.alu("FADD", 10, &[10, 12]);
         text.effect("BAR.SYNC", &[]);
         text.effect("BRA", &[]);
     }
     text.wide(2);
-    text.store_own(place, 2, 10);
+    text.store_per_thread(place, 2, 10);
     text.exit();
 }
 
-/// A tree sum of a CTA's words in shared memory, then one atomic addition.
-pub(super) fn reduction(text: &mut WarpText, place: Place) {
+/// Writes a tree sum of a CTA's words in shared memory, then one atomic addition.
+pub(super) fn reduction(text: &mut WarpText, place: WarpPosition) {
     let word = |lane: u64| 4 * (place.first_of_cta() + lane);
     text.prologue();
     text.wide(2);
-    text.load_own(Buffer::A, place, 8, 2);
+    text.load_per_thread(Buffer::A, place, 8, 2);
     text.access(Access::store("STS", 4, &[9, 8]), word);
     text.effect("BAR.SYNC", &[]);
     let mut half = place.warps * LANES / 2;
@@ -60,17 +60,17 @@ pub(super) fn reduction(text: &mut WarpText, place: Place) {
     text.exit();
 }
 
-/// Columns of the product, which is square, and length of its sums.
+/// Rows and columns of the square product, and terms of its sums.
 pub(super) const COLUMNS: u64 = 512;
 pub(super) const DEPTH: u64 = 32;
 
-/// A tile of 64 by 64 of a matrix product by 256 threads with 4 by 4 sums each, in steps of 16 along the sums.
-pub(super) fn matrix_product(text: &mut WarpText, place: Place) {
+/// Writes the computation of a 64 x 64 tile of a matrix product by 256 threads with 4 x 4 sums each, in steps of 16 terms.
+pub(super) fn matrix_product(text: &mut WarpText, place: WarpPosition) {
     const TILE: u64 = 64;
     const STEP: u64 = 16;
-    /// Where the tile of the second matrix lies in shared memory.
-    const SECOND: u64 = TILE * STEP * 4;
-    /// The first of 16 sums, four values of the first and four of the second matrix.
+    /// Offset in shared memory of the second matrix's tile.
+    const SECOND_TILE: u64 = TILE * STEP * 4;
+    /// First registers of the 16 sums, of four values of the first matrix, and of four values of the second.
     const SUMS: u8 = 64;
     const ROW: u8 = 32;
     const COLUMN: u8 = 36;
@@ -85,7 +85,7 @@ pub(super) fn matrix_product(text: &mut WarpText, place: Place) {
     let top = text.pc;
     for step in (0..DEPTH).step_by(STEP as usize) {
         text.pc = top;
-        // Four words per thread: of 64 rows of the first matrix, and of 16 rows of the second.
+        // Each thread loads four words of 64 rows of the first matrix, and four words of 16 rows of the second.
         let (a, b) = (text.at(Buffer::A, 0), text.at(Buffer::B, 0));
         text.access(Access::load("LDG.E.128.SYS", 16, 16, &[2]), |lane| {
             a + 4 * ((row + thread(lane) / 4) * DEPTH + step + thread(lane) % 4 * 4)
@@ -95,12 +95,12 @@ pub(super) fn matrix_product(text: &mut WarpText, place: Place) {
         });
         text.effect("BAR.SYNC", &[]);
         text.access(Access::store("STS.128", 16, &[10, 16]), |lane| 16 * thread(lane));
-        text.access(Access::store("STS.128", 16, &[11, 20]), |lane| SECOND + 16 * thread(lane));
+        text.access(Access::store("STS.128", 16, &[11, 20]), |lane| SECOND_TILE + 16 * thread(lane));
         text.effect("BAR.SYNC", &[]);
         for k in 0..STEP {
-            // A warp reads two rows, each for half of its lanes.
+            // A warp reads two rows, one for each half of its lanes.
             text.access(Access::load("LDS.U.128", 16, ROW, &[12]), |lane| k * 256 + thread(lane) / 16 * 16);
-            text.access(Access::load("LDS.U.128", 16, COLUMN, &[13]), |lane| SECOND + k * 256 + thread(lane) % 16 * 16);
+            text.access(Access::load("LDS.U.128", 16, COLUMN, &[13]), |lane| SECOND_TILE + k * 256 + thread(lane) % 16 * 16);
             for sum in 0..16 {
                 text.alu("FFMA", SUMS + sum, &[ROW + sum / 4, COLUMN + sum % 4, SUMS + sum]);
             }

@@ -1,41 +1,41 @@
-//! The instructions of one warp as lines of a trace.
+//! Instructions of one warp as lines of a trace.
 
 use std::fmt::Write as _;
 
-/// Threads of a warp.
+/// Threads per warp.
 pub(super) const LANES: u64 = 32;
 /// Bytes of an instruction.
 const INSTRUCTION: u32 = 16;
-/// All lanes.
+/// Mask of all lanes.
 pub(super) const FULL: u32 = u32::MAX;
 /// The register that reads as zero.
 pub(super) const ZERO: u8 = 255;
-/// Registers of 64-bit addresses and indices that all programs use alike.
+/// Registers for indices and for the scale of 64-bit addresses, common to all programs.
 pub(super) const INDEX: u8 = 6;
 pub(super) const SCALE: u8 = 7;
 
-/// Where a warp is in its grid.
+/// The position of a warp in its grid.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct WarpPosition {
     pub(super) cta: u64,
     pub(super) warp: u64,
-    /// Warps of a CTA.
+    /// Warps per CTA.
     pub(super) warps: u64,
 }
 
-impl Place {
-    /// The grid's number of the warp's first thread.
+impl WarpPosition {
+    /// Returns the index of the warp's first thread in the grid.
     pub(super) fn first_thread(self) -> u64 {
         (self.cta * self.warps + self.warp) * LANES
     }
 
-    /// The CTA's number of the warp's first thread.
+    /// Returns the index of the warp's first thread in its CTA.
     pub(super) fn first_of_cta(self) -> u64 {
         self.warp * LANES
     }
 }
 
-/// The buffers that kernels read and write, as offsets from the kernel's base address.
+/// The buffers of a kernel, as offsets from its base address.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub(super) enum Buffer {
@@ -47,18 +47,19 @@ pub(super) enum Buffer {
     C = 0x2000_0000,
 }
 
-/// How the addresses of an access are written.
+/// The text form of an access's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As a first address and a stride where lanes are neighbours and equally spaced, as distances otherwise: what the tracer writes.
+    /// The form that the tracer writes: first address and stride if the lanes are contiguous and equally spaced, otherwise first address
+    /// and distances.
     Shortest,
-    /// As a first address and the distance from each active lane to the next.
+    /// The first address and the distance from each active lane to the next.
     Distances,
-    /// One by one.
+    /// The address of each active lane.
     List,
 }
 
-/// An instruction that accesses memory, but for its addresses.
+/// An instruction that accesses memory, without its addresses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access<'a> {
     pub(super) opcode: &'a str,
@@ -78,17 +79,17 @@ impl<'a> Access<'a> {
     }
 }
 
-/// Collects the lines of a warp.
+/// A builder of a warp's lines.
 #[derive(Debug)]
 pub(super) struct WarpText {
     lines: String,
     instructions: u32,
     base: u64,
-    /// Program counter of the next instruction; going back makes a loop.
+    /// Program counter of the next instruction; a backward step makes a loop.
     pub(super) pc: u32,
     /// Active lanes of the next instructions.
     pub(super) mask: u32,
-    /// How addresses are written.
+    /// Text form of addresses.
     pub(super) form: Form,
 }
 
@@ -97,7 +98,7 @@ impl WarpText {
         Self { lines: String::new(), instructions: 0, base, pc: 0, mask: FULL, form: Form::Shortest }
     }
 
-    /// Begins another warp.
+    /// Resets the builder for another warp.
     pub(super) fn clear(&mut self) {
         self.lines.clear();
         (self.instructions, self.pc, self.mask, self.form) = (0, 0, FULL, Form::Shortest);
@@ -111,22 +112,22 @@ impl WarpText {
         self.instructions
     }
 
-    /// Passes over `count` instructions that this warp does not execute.
+    /// Skips `count` instructions that this warp does not execute.
     pub(super) fn skip(&mut self, count: u32) {
         self.pc += count * INSTRUCTION;
     }
 
-    /// The address of a byte of a buffer.
+    /// Returns the address at byte `offset` of a buffer.
     pub(super) fn at(&self, buffer: Buffer, offset: u64) -> u64 {
         self.base + buffer as u64 + offset
     }
 
-    /// An instruction without a result.
+    /// Writes an instruction without a result.
     pub(super) fn effect(&mut self, opcode: &str, src: &[u8]) {
         self.plain(opcode, None, src);
     }
 
-    /// An instruction that writes a register.
+    /// Writes an instruction that writes a register.
     pub(super) fn alu(&mut self, opcode: &str, dst: u8, src: &[u8]) {
         self.plain(opcode, Some(dst), src);
     }
@@ -136,14 +137,14 @@ impl WarpText {
         self.lines.push_str("0 \n");
     }
 
-    /// The same instructions under another mask.
+    /// Writes instructions under another mask.
     pub(super) fn masked(&mut self, mask: u32, instructions: impl FnOnce(&mut Self)) {
         let before = std::mem::replace(&mut self.mask, mask);
         instructions(self);
         self.mask = before;
     }
 
-    /// An access of every active lane, at the address that its number gives.
+    /// Writes an access of all active lanes; `address` maps a lane's number to its address.
     pub(super) fn access(&mut self, access: Access<'_>, address: impl FnMut(u64) -> u64) {
         self.begin(access.opcode, access.dst, access.src);
         let mask = self.mask;
@@ -171,7 +172,7 @@ impl WarpText {
         self.lines.push_str(" \n");
     }
 
-    /// Program counter, mask and registers.
+    /// Writes program counter, mask, opcode and registers.
     fn begin(&mut self, opcode: &str, dst: Option<u8>, src: &[u8]) {
         let _ = write!(self.lines, "{:04x} {:08x} ", self.pc, self.mask);
         let _ = match dst {
@@ -186,7 +187,7 @@ impl WarpText {
         self.instructions += 1;
     }
 
-    /// What a compiler emits to form the thread's index.
+    /// Writes the instructions that a compiler emits to compute the thread's index.
     pub(super) fn prologue(&mut self) {
         self.alu("IMAD.MOV.U32", 1, &[ZERO, ZERO]);
         self.alu("S2R", INDEX, &[]);
@@ -194,19 +195,19 @@ impl WarpText {
         self.alu("IMAD", INDEX, &[INDEX, 3]);
     }
 
-    /// A 64-bit address from an index.
+    /// Writes the computation of a 64-bit address from an index.
     pub(super) fn wide(&mut self, dst: u8) {
         self.alu("IMAD.WIDE", dst, &[INDEX, SCALE]);
     }
 
-    /// Every lane loads the word of its thread from a buffer.
-    pub(super) fn load_own(&mut self, buffer: Buffer, place: Place, dst: u8, address: u8) {
+    /// Writes a load of each thread's word from a buffer.
+    pub(super) fn load_per_thread(&mut self, buffer: Buffer, place: WarpPosition, dst: u8, address: u8) {
         let first = self.at(buffer, 4 * place.first_thread());
         self.access(Access::load("LDG.E.SYS", 4, dst, &[address]), |lane| first + 4 * lane);
     }
 
-    /// Every lane stores the word of its thread to the output.
-    pub(super) fn store_own(&mut self, place: Place, address: u8, value: u8) {
+    /// Writes a store of each thread's word to the output.
+    pub(super) fn store_per_thread(&mut self, place: WarpPosition, address: u8, value: u8) {
         let first = self.at(Buffer::C, 4 * place.first_thread());
         self.access(Access::store("STG.E.SYS", 4, &[address, value]), |lane| first + 4 * lane);
     }
@@ -216,7 +217,7 @@ impl WarpText {
     }
 }
 
-/// Marsaglia's xorshift generator of 64 bits, seeded by a thread's number.
+/// Marsaglia's 64-bit xorshift generator, seeded with a thread's number.
 #[derive(Debug)]
 pub(super) struct Xorshift(u64);
 
@@ -225,7 +226,7 @@ impl Xorshift {
         Self(seed.wrapping_mul(2_654_435_761).wrapping_add(88_172_645_463_325_252))
     }
 
-    /// A number below `bound`.
+    /// Returns a random number below `bound`.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

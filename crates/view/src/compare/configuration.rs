@@ -1,14 +1,14 @@
-//! The values of `run.toml` that are not the same in all runs.
+//! The values of `run.toml` that differ between runs.
 
 use std::collections::BTreeMap;
 
 use super::super::RunFolder;
 use super::Difference;
 
-/// Settings that results do not depend on, and where a trace happened to lie. The epoch of a relaxed run is among its options.
+/// Settings that do not affect results, and the path of a trace. The epoch of a relaxed run is among its options.
 const NO_EFFECT: [&str; 6] = ["run.threads", "run.pin", "run.epoch", "run.version", "run.commit", "run.workload.trace_path"];
 
-/// The keys whose values differ, in the order of the machine's file and those of the run after them.
+/// Returns the keys whose values differ: keys of the machine in the order of its file, then keys of the run.
 pub(super) fn differences(runs: &[RunFolder]) -> Vec<Difference> {
     let sides: Vec<Vec<(String, String)>> = runs.iter().map(values).collect();
     let maps: Vec<BTreeMap<&str, &str>> =
@@ -28,7 +28,7 @@ pub(super) fn differences(runs: &[RunFolder]) -> Vec<Difference> {
     keys.into_iter().map(row).filter(differs).collect()
 }
 
-/// Every value of a run with its key.
+/// Returns all values of a run with their keys.
 fn values(run: &RunFolder) -> Vec<(String, String)> {
     let mut values = Vec::new();
     flatten("", &run.configuration, &mut values);

@@ -1,4 +1,4 @@
-//! Kernels of the same name, over all their launches in a run.
+//! Kernels of the same name, summed over all their launches in a run.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use super::super::series::L1;
 use super::metrics::quotient;
 use super::{KernelRow, Quantity, Row};
 
-/// What the launches of a kernel sum up to in one run.
+/// Sums over the launches of a kernel in one run.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     launches: usize,
     cycles: u64,
     instructions: u64,
-    /// Hits in the L1, and all accesses.
+    /// L1 hits, and all L1 accesses.
     l1: [Option<u64>; 2],
 }
 
@@ -27,7 +27,7 @@ impl Sum {
         let number = |path: &[&str]| at(kernel, path).and_then(Value::as_u64);
         let counter = |name: &str| number(&["counters", name]);
         self.launches += 1;
-        // Folders of older versions have the active cycles as `cycles`.
+        // Result folders of older versions store the active cycles as `cycles`.
         self.cycles += number(&["cycles_active"]).or_else(|| number(&["cycles"])).unwrap_or(0);
         self.instructions += number(&["thread_instructions"]).unwrap_or(0);
         let sum = |names: &[&str]| names.iter().filter_map(|name| counter(name)).reduce(|a, b| a + b);
@@ -37,7 +37,7 @@ impl Sum {
     }
 }
 
-/// The kernels by name, the largest differences in cycles first.
+/// Returns the kernels by name, with the largest differences in cycles first.
 pub(super) fn by_name(runs: &[RunFolder]) -> Vec<KernelRow> {
     let mut order: Vec<&str> = Vec::new();
     let mut sums: BTreeMap<&str, Vec<Sum>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The largest change that is still accepted, for scripts that watch results.
+//! The largest accepted change, for scripts that monitor results.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use super::{Comparison, Row};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit(f64);
 
-/// The text of a limit is not understood.
+/// The error for a text that is not a percentage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a percentage of at least 0, such as 1% or 0.5%")]
 pub struct LimitError;
@@ -17,7 +17,7 @@ pub struct LimitError;
 impl FromStr for Limit {
     type Err = LimitError;
 
-    /// A percentage: "1%", "0.5 %".
+    /// Parses a percentage: "1%", "0.5 %".
     fn from_str(text: &str) -> Result<Self, LimitError> {
         let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         let share = number.map(|percent| percent / 100.0).filter(|share| share.is_finite() && *share >= 0.0);
@@ -34,15 +34,15 @@ impl fmt::Display for Limit {
 /// A headline number that has changed by more than the limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exceeded {
-    /// What it is.
+    /// The name of the number.
     pub what: String,
     /// The label of the run.
     pub run: String,
-    /// The change; `None` where only one of the two runs has it.
+    /// The change; `None` if only one of the two runs has the number.
     pub change: Option<f64>,
 }
 
-/// Rows whose changes count: results that a user publishes. Stalls and hit rates explain these and are shown beside them.
+/// Rows that the limit applies to: results that a user publishes. Stalls and hit rates only explain these results.
 const HEADLINES: [(&str, &str); 5] = [
     ("Performance", "cycles"),
     ("Performance", "IPC"),
@@ -52,8 +52,8 @@ const HEADLINES: [(&str, &str); 5] = [
 ];
 
 impl Comparison {
-    /// Every headline number that differs from the first run by more than `limit`: the cycles, IPC, instructions and joules of the run, and
-    /// the cycles of the kernels of every name.
+    /// Returns every headline number that differs from the first run by more than `limit`: the cycles, IPC, instructions and joules of the
+    /// run, and the cycles of the kernels of each name.
     pub fn exceeding(&self, limit: Limit) -> Vec<Exceeded> {
         let headline = |(title, name): &(&str, &str)| {
             let section = self.sections.iter().find(|section| section.title == *title)?;

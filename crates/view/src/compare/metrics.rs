@@ -1,4 +1,4 @@
-//! The numbers of runs that are compared: cycles and instructions, stalls, caches, DRAM, energy, and every counter.
+//! The compared numbers of runs: cycles and instructions, stalls, caches, DRAM, energy, and all counters.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use warpshard_report::metrics::{MemoryLevel, ratio};
 use super::super::RunFolder;
 use super::{Quantity, Row, Section};
 
-/// The rows by subject, without subjects that no run has.
+/// Returns the rows by subject, without subjects that no run has.
 pub(super) fn sections(runs: &[RunFolder]) -> Vec<Section> {
     let levels: Vec<Vec<MemoryLevel>> = runs.iter().map(|run| run.stats.memory_levels()).collect();
     let all = [
@@ -20,7 +20,7 @@ pub(super) fn sections(runs: &[RunFolder]) -> Vec<Section> {
     all.into_iter().filter(|section| !section.rows.is_empty()).collect()
 }
 
-/// A row, unless no run has the value.
+/// Returns a row, or `None` if no run has the value.
 fn row(runs: usize, name: &str, quantity: Quantity, value: impl Fn(usize) -> Option<f64>) -> Option<Row> {
     let values: Vec<Option<f64>> = (0..runs).map(value).collect();
     values.iter().any(Option::is_some).then(|| Row::new(name, quantity, values))
@@ -52,7 +52,7 @@ fn cpu_ipc(run: &RunFolder) -> Option<f64> {
     (!cores.is_empty()).then(|| cores.iter().sum::<f64>() / cores.len() as f64)
 }
 
-/// Shares of all scheduler cycles.
+/// Returns the stall reasons as shares of all scheduler cycles.
 fn stalls(runs: &[RunFolder]) -> Vec<Row> {
     let share = |run: &RunFolder, reason: &str| {
         let all = run.stats.number(&["scheduler_cycles", "total"]).filter(|all| *all > 0.0)?;
@@ -62,7 +62,7 @@ fn stalls(runs: &[RunFolder]) -> Vec<Row> {
     reasons.iter().filter_map(|reason| row(runs.len(), reason, Quantity::Share, |i| share(&runs[i], reason))).collect()
 }
 
-/// The names in an object of all runs, each once.
+/// Returns the names in an object of all runs without duplicates.
 fn names(runs: &[RunFolder], path: &[&str]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in runs.iter().filter_map(|run| run.stats.object(path)).flat_map(serde_json::Map::keys) {
@@ -93,7 +93,7 @@ fn dram(runs: &[RunFolder], levels: &[Vec<MemoryLevel>]) -> Vec<Row> {
     let rows = [
         row(runs.len(), "bytes", Quantity::Bytes, |i| known(level(i)?.bytes?)),
         row(runs.len(), "bytes per cycle", Quantity::Ratio, |i| {
-            // Of the span in which the channels counted, which can end after the last kernel.
+            // The bandwidth is relative to the time in which the channels counted, which can end after the last kernel.
             Some(known(level(i)?.bytes?)? / runs[i].stats.number(&["counted_until"]).filter(|cycles| *cycles > 0.0)?)
         }),
         row(runs.len(), "bursts", Quantity::Amount, |i| Some(level(i)?.accesses as f64)),
@@ -113,7 +113,7 @@ fn energy(runs: &[RunFolder]) -> Vec<Row> {
     total.into_iter().chain(watts).chain(parts).collect()
 }
 
-/// Every counter that is not zero in all runs, as `kind.name`.
+/// Returns every counter that is nonzero in some run, as `kind.name`.
 pub(super) fn counters(runs: &[RunFolder]) -> Vec<Row> {
     let number = |value: Option<&Value>| value.and_then(Value::as_f64);
     let mut rows: Vec<Row> = Vec::new();
@@ -131,7 +131,7 @@ pub(super) fn counters(runs: &[RunFolder]) -> Vec<Row> {
     Section::sorted("", rows).rows
 }
 
-/// `part / whole` of two numbers that may be absent.
+/// Returns `part / whole` of two optional numbers.
 pub(super) fn quotient(part: Option<u64>, whole: Option<u64>) -> Option<f64> {
     ratio(part?, whole?)
 }

@@ -1,7 +1,7 @@
-//! Runs side by side: how their configurations differ, and what that changes.
+//! Comparison of runs: the differences of their configurations and of their results.
 //!
-//! Input: two or more result folders, the first of which is what the others are compared with. Output: a [`Comparison`], as text, as a
-//! page, or as JSON.
+//! The module reads two or more result folders, the first of which is the reference, and returns a [`Comparison`], which formats itself as
+//! text, as a page, or as JSON.
 
 mod configuration;
 mod kernels;
@@ -21,39 +21,39 @@ pub use limit::{Exceeded, Limit, LimitError};
 pub use reasons::Reason;
 pub use row::{Difference, KernelRow, Quantity, Row, Section};
 
-/// A run that is compared.
+/// A compared run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Side {
-    /// A letter: A is the run that the others are compared with.
+    /// A letter; A is the reference.
     pub label: String,
-    /// Its result folder, as given.
+    /// The path of the result folder, as given.
     pub folder: String,
-    /// The machine.
+    /// Name of the machine.
     pub machine: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
-    /// How the run ended.
+    /// The reason for the end of the run.
     pub ended_by: String,
-    /// The version of the program, and its commit.
+    /// Version and commit of the program.
     pub build: String,
 }
 
-/// Runs side by side.
+/// A comparison of several runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The runs; the first is what the others are compared with.
+    /// The runs; the first is the reference.
     pub runs: Vec<Side>,
-    /// What should be known before numbers are compared.
+    /// Warnings that concern the validity of the comparison.
     pub warnings: Vec<String>,
-    /// Every key whose value is not the same in all runs.
+    /// Every key whose value differs between runs.
     pub configuration: Vec<Difference>,
-    /// The numbers, by subject.
+    /// The compared numbers by subject.
     pub sections: Vec<Section>,
-    /// The kernels by name, the largest differences in cycles first.
+    /// The kernels by name, with the largest differences in cycles first.
     pub kernels: Vec<KernelRow>,
-    /// Why the kernels with the largest differences differ.
+    /// Explanations for the kernels with the largest differences.
     pub reasons: Vec<Reason>,
-    /// Every counter of kernels and components, the largest changes first.
+    /// All counters of kernels and components, with the largest changes first.
     pub counters: Vec<Row>,
 }
 
@@ -61,7 +61,7 @@ impl Comparison {
     /// Compares runs.
     ///
     /// # Panics
-    /// Without any run.
+    /// Panics if `runs` is empty.
     pub fn of(runs: &[RunFolder]) -> Self {
         assert!(!runs.is_empty(), "there is nothing to compare");
         Self {
@@ -75,13 +75,13 @@ impl Comparison {
         }
     }
 
-    /// The comparison as a JSON value.
+    /// Returns the comparison as a JSON value.
     pub fn json(&self) -> serde_json::Value {
         serde_json::to_value(self).expect("a comparison consists of texts and numbers")
     }
 }
 
-/// The letters of the first runs, then numbers.
+/// Returns a letter for each of the first runs, then a number.
 fn label(index: usize) -> String {
     match u8::try_from(index) {
         Ok(index @ 0..26) => char::from(b'A' + index).to_string(),
@@ -100,7 +100,7 @@ fn side(index: usize, run: &RunFolder) -> Side {
     }
 }
 
-/// Half the width of the interval of a sampled run's cycles, in words.
+/// Describes half the width of the confidence interval of a sampled run's cycles.
 fn sampled_width(run: &RunFolder) -> String {
     let width = run.stats.number(&["sampled", "estimates", "cycles", "relative_half_width"]);
     width.map_or_else(|| "an unknown share".to_owned(), |width| format!("{:.2} %", 100.0 * width))
@@ -112,11 +112,15 @@ fn warnings(runs: &[RunFolder]) -> Vec<String> {
         match run.stats.text("ended_by") {
             "completed" => {}
             "sampled" => warnings.push(format!(
-                "{} is a sampled run: its numbers are estimates, half the intervals' width of which is {} of the cycles",
+                "{} is a sampled run: its numbers are estimates; half the width of the confidence interval is {} of the cycles",
                 label(i),
                 sampled_width(run)
             )),
-            ended => warnings.push(format!("{} did not run to its end ({}): its numbers are of a part", label(i), ended.replace('_', " "))),
+            ended => warnings.push(format!(
+                "{} was cut off ({}): its numbers cover only a part of the workload",
+                label(i),
+                ended.replace('_', " ")
+            )),
         }
         if run.stats.number(&["relaxed", "late_messages"]).is_some_and(|late| late > 0.0) {
             warnings.push(format!("{} is a relaxed run: its numbers are approximate", label(i)));
@@ -124,7 +128,7 @@ fn warnings(runs: &[RunFolder]) -> Vec<String> {
     }
     let build = |run: &RunFolder| (run.stats.text("version").to_owned(), run.stats.text("commit").to_owned());
     if runs.iter().any(|run| build(run) != build(&runs[0])) {
-        warnings.push("the runs are of different builds of the program".into());
+        warnings.push("the runs used different builds of the program".into());
     }
     warnings
 }

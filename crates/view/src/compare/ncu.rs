@@ -1,10 +1,11 @@
-//! A run beside what Nsight Compute measured of the same launches: launch by launch, metric by metric.
+//! Comparison of a run with Nsight Compute's measurements of the same launches, launch by launch and metric by metric.
 //!
-//! Input: the CSV of `ncu --csv --page raw` (metrics as columns, a row of units below the names), that of `ncu --csv` (a row per metric), or a
-//! table with a metric per column without units. Output: a [`Profile`], and with a run the [`Beside`] of its launches.
+//! The input is the CSV of `ncu --csv --page raw` (metrics as columns, a row of units below the names), the CSV of `ncu --csv` (a row per
+//! metric), or a table with one metric per column and without units. A [`Profile`] holds the parsed measurements, and a [`LaunchComparison`] holds
+//! the launches of a run and a profile.
 
-mod beside;
+mod launch_pairs;
 mod table;
 
-pub use beside::{Beside, Launch, Pair};
+pub use launch_pairs::{Launch, LaunchComparison, Pair};
 pub use table::{Profile, ProfileError, Profiled};

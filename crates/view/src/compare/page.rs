@@ -14,7 +14,7 @@ struct Page<'a> {
     runs: &'a [Side],
     warnings: &'a [String],
     configuration: &'a [Difference],
-    /// Kernel, limiters, and the counters that changed most.
+    /// Kernel name, limiters, and the counters with the largest changes.
     reasons: Vec<[String; 3]>,
     tables: Vec<PageTable>,
 }
@@ -22,9 +22,9 @@ struct Page<'a> {
 #[derive(Serialize)]
 struct PageTable {
     title: &'static str,
-    /// Said in place of rows that are the same in all runs.
+    /// Note that replaces rows which are equal in all runs.
     equal: Option<String>,
-    /// What unfolds the rows; they are shown at once where it is `None`.
+    /// Label that expands the rows; `None` shows them expanded.
     folded: Option<String>,
     rows: Vec<PageRow>,
 }
@@ -39,7 +39,7 @@ struct PageRow {
 struct Cell {
     value: String,
     change: String,
-    /// "more" or "less" than in the first run.
+    /// The direction of the change from the first run: "more" or "less".
     direction: &'static str,
 }
 
@@ -54,7 +54,7 @@ fn page_row(name: &str, row: &Row) -> PageRow {
 }
 
 impl Comparison {
-    /// The comparison as an HTML document without external resources.
+    /// Renders the comparison as an HTML document without external resources.
     pub fn page(&self) -> String {
         let mut tables: Vec<PageTable> = self
             .sections

@@ -1,4 +1,4 @@
-//! Why a run is faster than another: what limits each kernel in each run, and the counters that changed most.
+//! Explanations for the difference in speed of two runs: the limiter of each kernel in each run, and the counters with the largest changes.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,25 @@ use super::super::RunFolder;
 use super::super::folder::at;
 use super::{Quantity, Row};
 
-/// Kernels whose reasons are given: those whose cycles differ most.
-const KERNELS: usize = 4;
-/// Counters of scheduler cycles, and others, that are given for each.
-const STALLS: usize = 2;
-const OTHERS: usize = 3;
-/// A counter below this share of the warp instructions does not explain a difference in cycles.
-const RARE: f64 = 0.01;
+/// Maximum number of explained kernels: the kernels whose cycles differ most.
+const MAX_KERNELS: usize = 4;
+/// Maximum number of counters of scheduler cycles per kernel, and of other counters.
+const MAX_STALLS: usize = 2;
+const MAX_OTHERS: usize = 3;
+/// Share of the warp instructions below which a counter does not explain a difference in cycles.
+const MIN_SHARE: f64 = 0.01;
 
-/// Why the cycles of a kernel differ.
+/// An explanation for the difference in a kernel's cycles.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reason {
-    /// The kernel.
+    /// Name of the kernel.
     pub kernel: String,
-    /// Active cycles of all its launches, in every run.
+    /// Active cycles of all launches of the kernel, in every run.
     pub cycles: Row,
-    /// What limits its longest launch in every run, with the share of the scheduler cycles; `None` where a run has no verdict on it.
+    /// Limiter of the kernel's longest launch in every run, with its share of the scheduler cycles; `None` if a run has no verdict on the
+    /// kernel.
     pub limiters: Vec<Option<(String, f64)>>,
-    /// The counters that changed most: scheduler cycles by their amount, others by their ratio.
+    /// The counters with the largest changes: scheduler cycles by their amount, other counters by their ratio.
     pub moved: Vec<Row>,
 }
 
@@ -57,7 +58,7 @@ impl Launches {
     }
 }
 
-/// The reasons for the kernels that differ most in their cycles.
+/// Returns explanations for the kernels whose cycles differ most.
 pub(super) fn reasons(runs: &[RunFolder]) -> Vec<Reason> {
     let mut kernels: BTreeMap<&str, Vec<Launches>> = BTreeMap::new();
     for (i, run) in runs.iter().enumerate() {
@@ -74,11 +75,11 @@ pub(super) fn reasons(runs: &[RunFolder]) -> Vec<Reason> {
     };
     reasons.retain(|reason| difference(reason) > 0.0 && reason.limiters.iter().any(Option::is_some));
     reasons.sort_by(|a, b| difference(b).total_cmp(&difference(a)));
-    reasons.truncate(KERNELS);
+    reasons.truncate(MAX_KERNELS);
     reasons
 }
 
-/// The counters of kernels that count scheduler cycles.
+/// Returns the names of the kernel counters whose unit is scheduler cycles.
 fn stall_names(run: &RunFolder) -> impl Iterator<Item = &str> {
     let help = run.stats.object(&["counters", "kernel"]).into_iter().flatten();
     help.filter(|(_, about)| about.get("unit").and_then(Value::as_str) == Some(SCHEDULER_CYCLES)).map(|(name, _)| name.as_str())
@@ -93,7 +94,7 @@ fn reason(name: &str, launches: &[Launches], stalls: &[&str]) -> Reason {
     let mut names: Vec<&String> = launches.iter().flat_map(|one| one.counters.keys()).collect();
     names.sort_unstable();
     names.dedup();
-    let rare = RARE * launches.iter().filter_map(|one| one.counters.get("warp_instructions")).copied().fold(0.0, f64::max);
+    let rare = MIN_SHARE * launches.iter().filter_map(|one| one.counters.get("warp_instructions")).copied().fold(0.0, f64::max);
     let row = |name: &&String| {
         let row = Row::new(name.as_str(), Quantity::Amount, launches.iter().map(|one| one.counters.get(*name).copied()).collect());
         (!row.is_equal() && row.values.iter().flatten().any(|value| *value > rare)).then_some(row)
@@ -105,6 +106,6 @@ fn reason(name: &str, launches: &[Launches], stalls: &[&str]) -> Reason {
     };
     waits.sort_by(|a, b| amount(b).total_cmp(&amount(a)));
     others.sort_by(|a, b| b.largest_change().total_cmp(&a.largest_change()));
-    let moved = waits.into_iter().take(STALLS).chain(others.into_iter().take(OTHERS)).collect();
+    let moved = waits.into_iter().take(MAX_STALLS).chain(others.into_iter().take(MAX_OTHERS)).collect();
     Reason { kernel: demangled(name).into_owned(), cycles, limiters: limiters.collect(), moved }
 }

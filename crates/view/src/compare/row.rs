@@ -1,8 +1,8 @@
-//! Numbers of several runs side by side, and how they differ.
+//! Rows with a number of each run and the changes between runs.
 
 use serde::Serialize;
 
-/// What a number is, and how two of them are compared.
+/// Kinds of numbers, which determine how two numbers are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -10,7 +10,7 @@ pub enum Quantity {
     Amount,
     /// A ratio of amounts such as IPC, compared by its relative change.
     Ratio,
-    /// Seconds of the simulated machine, compared by their relative change.
+    /// Simulated seconds, compared by their relative change.
     Seconds,
     /// Joules, compared by their relative change.
     Joules,
@@ -20,16 +20,16 @@ pub enum Quantity {
     Share,
 }
 
-/// A number of every run.
+/// A named number of every run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What it is.
+    /// Name of the number.
     pub name: String,
-    /// Its kind.
+    /// Kind of the number.
     pub quantity: Quantity,
-    /// Its value in every run, in their order; `None` where a run does not have it.
+    /// Values in the order of the runs; `None` if a run lacks the number.
     pub values: Vec<Option<f64>>,
-    /// Its change from the first run to every run: relative, or the difference of two shares; `None` where there is none.
+    /// Changes from the first run to every run: relative, or the difference of two shares; `None` if a change is undefined.
     pub changes: Vec<Option<f64>>,
 }
 
@@ -40,12 +40,13 @@ impl Row {
         Self { name: name.into(), quantity, values, changes }
     }
 
-    /// Whether all runs have the same value.
+    /// Returns true if all runs have the same value.
     pub fn is_equal(&self) -> bool {
         self.values.windows(2).all(|pair| pair[0] == pair[1])
     }
 
-    /// The size of its largest change. What only some runs have, or what was zero, has changed more than anything else.
+    /// Returns the magnitude of the largest change. A value that only some runs have, or whose reference is zero, counts as the largest
+    /// possible change.
     pub fn largest_change(&self) -> f64 {
         let size = |(value, change): (&Option<f64>, &Option<f64>)| match change {
             Some(change) => change.abs(),
@@ -56,7 +57,7 @@ impl Row {
     }
 }
 
-/// The change from `base` to `value`; `None` where a relative change has no meaning.
+/// Returns the change from `base` to `value`; `None` if a relative change is undefined.
 fn change(quantity: Quantity, base: f64, value: f64) -> Option<f64> {
     match quantity {
         Quantity::Share => Some(value - base),
@@ -68,9 +69,9 @@ fn change(quantity: Quantity, base: f64, value: f64) -> Option<f64> {
 /// Rows under one title.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Section {
-    /// The title.
+    /// Title of the section.
     pub title: &'static str,
-    /// The rows, the largest changes first unless their order has a meaning.
+    /// The rows, with the largest changes first unless their order has a meaning.
     pub rows: Vec<Row>,
 }
 
@@ -81,33 +82,33 @@ impl Section {
     }
 }
 
-/// A key whose value is not the same in all runs.
+/// A key whose value differs between runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The key as `run.toml` has it, with a `.` between names.
+    /// The key in `run.toml`, with a `.` between names.
     pub key: String,
-    /// The value in every run; `None` where it has none.
+    /// The value in every run; `None` if the run lacks the key.
     pub values: Vec<Option<String>>,
 }
 
-/// The kernels of one name.
+/// The launches of all kernels with the same name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KernelRow {
-    /// The name.
+    /// Name of the kernels.
     pub name: String,
     /// Number of launches in every run.
     pub launches: Vec<usize>,
-    /// Their cycles together, their IPC, and the hit rate of their L1s.
+    /// Total cycles, IPC, and L1 hit rate.
     pub rows: Vec<Row>,
 }
 
 impl KernelRow {
-    /// The row of cycles.
+    /// Returns the row of cycles.
     pub fn cycles(&self) -> &Row {
         &self.rows[0]
     }
 
-    /// The largest difference in cycles from the first run; the cycles themselves, where a run has no such kernel.
+    /// Returns the largest difference in cycles from the first run, or the cycles themselves if a run has no such kernel.
     pub(super) fn largest_difference(&self) -> f64 {
         let values = &self.cycles().values;
         let base = values[0].unwrap_or(0.0);

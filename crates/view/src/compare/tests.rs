@@ -1,4 +1,4 @@
-//! Comparisons of two made-up runs.
+//! Comparisons of two synthetic runs.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use warpshard_report::text::Style;
 use super::*;
 use crate::Stats;
 
-/// A run of two kernels, of which the second has `cycles`.
+/// Returns a run of two kernels, of which the second takes `cycles`.
 fn run(cycles: u64, hits: u64, configuration: &str) -> RunFolder {
     let kernel = |name: &str, cycles: u64| json!({ "name": name, "cycles": cycles, "thread_instructions": 64_000, "counters": { "l1_read_hits": hits, "l1_read_misses": 100 - hits } });
     let stats = json!({
@@ -39,7 +39,7 @@ fn row<'a>(comparison: &'a Comparison, section: &str, name: &str) -> &'a Row {
 }
 
 #[test]
-fn configurations_differ_in_what_results_depend_on() {
+fn only_settings_that_affect_results_are_differences() {
     let differences = Comparison::of(&pair()).configuration;
     let found: Vec<(&str, Vec<Option<&str>>)> =
         differences.iter().map(|one| (one.key.as_str(), one.values.iter().map(|value| value.as_deref()).collect())).collect();
@@ -58,7 +58,7 @@ fn amounts_change_by_ratios_and_shares_by_differences() {
 }
 
 #[test]
-fn the_largest_changes_come_first_and_what_one_run_lacks_before_all() {
+fn missing_values_precede_the_largest_changes() {
     let mut runs = pair();
     runs[1].stats.0["components"]["sm"]["total"]["packets"] = 7.into();
     let comparison = Comparison::of(&runs);
@@ -69,7 +69,7 @@ fn the_largest_changes_come_first_and_what_one_run_lacks_before_all() {
 }
 
 #[test]
-fn headline_numbers_exceed_a_limit_or_do_not() {
+fn only_headline_numbers_beyond_the_limit_are_listed() {
     let comparison = Comparison::of(&pair());
     let found = |limit: &str| comparison.exceeding(limit.parse().unwrap()).iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(found("10%"), [""; 0]);
@@ -86,7 +86,7 @@ fn headline_numbers_exceed_a_limit_or_do_not() {
 }
 
 #[test]
-fn equal_runs_differ_in_nothing() {
+fn equal_runs_have_no_differences() {
     let runs = [run(1000, 40, ""), run(1000, 40, "")];
     let comparison = Comparison::of(&runs);
     assert_eq!(comparison.exceeding("0%".parse().unwrap()), []);
@@ -96,19 +96,19 @@ fn equal_runs_differ_in_nothing() {
 }
 
 #[test]
-fn what_makes_numbers_incomparable_is_said() {
+fn incomparable_runs_have_warnings() {
     let mut runs = pair();
     runs[0].stats.0["ended_by"] = "max_cycles".into();
     runs[1].stats.0["relaxed"] = json!({ "late_messages": 3, "epoch_cycles": 80 });
     runs[1].stats.0["commit"] = "def".into();
     let comparison = Comparison::of(&runs);
     assert_eq!(comparison.warnings.len(), 3);
-    assert!(comparison.warnings[0].starts_with("A did not run to its end (max cycles)"), "{:?}", comparison.warnings);
+    assert!(comparison.warnings[0].starts_with("A was cut off (max cycles)"), "{:?}", comparison.warnings);
     assert_eq!(comparison.configuration.last().unwrap().key, "run.relaxed_epoch");
 }
 
 #[test]
-fn a_sampled_run_is_compared_with_a_warning_that_says_how_wide_its_interval_is() {
+fn a_sampled_run_has_a_warning_with_its_interval() {
     let mut runs = pair();
     runs[1].stats.0["ended_by"] = "sampled".into();
     runs[1].stats.0["sampled"] = json!({ "estimates": { "cycles": { "relative_half_width": 0.0125 } } });
@@ -126,7 +126,7 @@ fn the_text_fits_narrow_terminals() {
 }
 
 #[test]
-fn the_page_shows_names_as_text_and_the_json_everything() {
+fn the_page_escapes_names_and_the_json_is_complete() {
     let mut runs = pair();
     runs[0].stats.0["workload"] = "<script>alert(1)</script>".into();
     let comparison = Comparison::of(&runs);
@@ -144,7 +144,7 @@ fn runs_beyond_the_letters_have_numbers() {
 }
 
 #[test]
-fn bytes_per_cycle_are_over_the_span_that_the_channels_counted_in() {
+fn bytes_per_cycle_cover_the_time_in_which_channels_counted() {
     let mut pair = pair();
     for (run, counted) in pair.iter_mut().zip([2000, 8000]) {
         run.stats.0["counted_until"] = counted.into();

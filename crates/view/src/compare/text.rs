@@ -1,4 +1,4 @@
-//! A comparison as text, for terminals from 60 columns.
+//! A comparison as text, for terminals of at least 60 columns.
 
 use std::cmp::Ordering;
 
@@ -8,19 +8,19 @@ use warpshard_report::text::{
 
 use super::{Comparison, KernelRow, Quantity, Reason, Row, Side};
 
-/// Kernels that are shown; the rest is counted.
-const KERNELS: usize = 20;
+/// Maximum number of kernels that are listed; the other kernels are counted.
+const MAX_KERNELS: usize = 20;
 
-/// Counters that are shown unless all are wanted.
-const COUNTERS: usize = 12;
+/// Maximum number of counters that are shown by default.
+const MAX_COUNTERS: usize = 12;
 
-/// Columns of a comparison, at most.
-const COLUMNS: usize = 80;
+/// Maximum columns of a comparison.
+const MAX_COLUMNS: usize = 80;
 
-/// Columns of a kernel's name before its limiters.
-const NAME: usize = 30;
+/// Columns of a kernel's name in front of its limiters.
+const NAME_COLUMNS: usize = 30;
 
-/// A value, in the form of its quantity.
+/// Formats a value according to its quantity.
 pub(super) fn value(quantity: Quantity, value: Option<f64>) -> String {
     known(value, |value| match quantity {
         Quantity::Amount if value >= 0.0 && value.fract() == 0.0 => count(value as u64),
@@ -32,13 +32,13 @@ pub(super) fn value(quantity: Quantity, value: Option<f64>) -> String {
     })
 }
 
-/// `text` cut to `width` columns at its front: of a path the end tells most.
+/// Truncates `text` to `width` columns at its front, since the end of a path is its most specific part.
 fn clip_front(text: &str, width: usize) -> String {
     let excess = text.chars().count().saturating_sub(width);
     if excess == 0 { text.to_owned() } else { std::iter::once('…').chain(text.chars().skip(excess + 1)).collect() }
 }
 
-/// A change: "+1.2 %", "-0.5 points", or "=" where there is none.
+/// Formats a change: "+1.2 %", "-0.5 points", or "=" for equal values.
 pub(super) fn change(row: &Row, run: usize) -> String {
     match (row.changes[run], row.quantity) {
         (Some(0.0), _) => "=".to_owned(),
@@ -51,7 +51,7 @@ pub(super) fn change(row: &Row, run: usize) -> String {
     }
 }
 
-/// The counters of a kernel that changed most, with their changes in every run.
+/// Formats the counters of a kernel with the largest changes, with their changes in every run.
 pub(super) fn moved(reason: &Reason) -> String {
     let one = |row: &Row| {
         let changes: Vec<String> = (1..row.values.len()).map(|run| change(row, run)).collect();
@@ -61,15 +61,15 @@ pub(super) fn moved(reason: &Reason) -> String {
 }
 
 impl Comparison {
-    /// The comparison as text. Rows whose values are the same in all runs are left out unless `all` is wanted.
+    /// Formats the comparison as text. Rows whose values are equal in all runs are omitted unless `all` is true.
     pub fn text(&self, all: bool, style: Style) -> String {
-        let style = style.at_most(COLUMNS);
+        let style = style.at_most(MAX_COLUMNS);
         let mut text = self.heads(style);
         for warning in &self.warnings {
             text += &(style.warning(&wrap(&format!("  ! {warning}"), 4, style.width())) + "\n");
         }
-        text += &self.faster(style);
-        text += &self.why(style);
+        text += &self.speed_ups(style);
+        text += &self.explanations(style);
         text += &self.differences(style);
         for section in &self.sections {
             let rows: Vec<&Row> = section.rows.iter().filter(|row| all || !row.is_equal()).collect();
@@ -77,7 +77,7 @@ impl Comparison {
         }
         text += &self.by_kernel(all, style);
         let counters: Vec<&Row> = self.counters.iter().filter(|row| all || !row.is_equal()).collect();
-        let shown = if all { counters.len() } else { counters.len().min(COUNTERS) };
+        let shown = if all { counters.len() } else { counters.len().min(MAX_COUNTERS) };
         if shown > 0 {
             let title = if all {
                 "Counters".to_owned()
@@ -99,8 +99,8 @@ impl Comparison {
         text
     }
 
-    /// How much faster each run is than the first, by the seconds of its machine.
-    fn faster(&self, style: Style) -> String {
+    /// Formats the speed-up of each run over the first, in simulated seconds.
+    fn speed_ups(&self, style: Style) -> String {
         let seconds = self.sections.iter().flat_map(|section| &section.rows).find(|row| row.name == "seconds");
         let Some((row, Some(base))) = seconds.and_then(|row| Some((row, *row.values.first()?))) else { return String::new() };
         let mut text = String::new();
@@ -118,7 +118,7 @@ impl Comparison {
         text
     }
 
-    /// The limiter of a kernel in every run.
+    /// Formats the limiter of a kernel in every run.
     pub(super) fn limiters(&self, reason: &Reason) -> String {
         let one = |(run, limiter): (&Side, &Option<(String, f64)>)| match limiter {
             Some((name, share)) => format!("{} {name} {:.0} %", run.label, share * 100.0),
@@ -127,14 +127,14 @@ impl Comparison {
         self.runs.iter().zip(&reason.limiters).map(one).collect::<Vec<_>>().join(", ")
     }
 
-    /// What limits the kernels that differ most, and the counters that changed most.
-    fn why(&self, style: Style) -> String {
+    /// Formats the limiters of the kernels that differ most, and the counters with the largest changes.
+    fn explanations(&self, style: Style) -> String {
         if self.reasons.is_empty() {
             return String::new();
         }
         let mut text = format!("\n{}\n", style.title("Why"));
         for reason in &self.reasons {
-            let name = clip(&printable(&reason.kernel), NAME);
+            let name = clip(&printable(&reason.kernel), NAME_COLUMNS);
             text += &(wrap(&format!("  {name}: {}", self.limiters(reason)), 4, style.width()) + "\n");
             text += &(style.faint(&wrap(&format!("    {}", moved(reason)), 6, style.width())) + "\n");
         }
@@ -154,7 +154,7 @@ impl Comparison {
         title + &table.render(style)
     }
 
-    /// A table with a column for names, one for the values of each run, and one for its changes.
+    /// Returns an empty table with a column for names, a column for the values of each run, and optionally a column for its changes.
     fn table(&self, name: &str, changes: bool) -> Table {
         let mut columns = vec![(name, Align::Left)];
         for (i, run) in self.runs.iter().enumerate() {
@@ -194,7 +194,7 @@ impl Comparison {
             _ => {}
         }
         let mut table = self.table("kernel", true);
-        let shown = if all { rows.len() } else { rows.len().min(KERNELS) };
+        let shown = if all { rows.len() } else { rows.len().min(MAX_KERNELS) };
         for kernel in &rows[..shown] {
             table.row(std::iter::once(kernel.name.clone()).chain(Self::cells(kernel.cycles())).collect());
         }

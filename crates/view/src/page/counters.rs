@@ -1,4 +1,4 @@
-//! Every counter with its unit and meaning.
+//! The counters of a page with their units and descriptions.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(super) struct Counters {
     rows: Vec<[String; 4]>,
 }
 
-/// The sums of all counters: of the kernels, then of every kind of component.
+/// Returns the sums of all counters: first of the kernels, then of each kind of component.
 pub(super) fn all(run: &RunFolder) -> Vec<Counters> {
     let kinds = run.stats.object(&["components"]).into_iter().flatten().map(|(kind, _)| kind.as_str());
     let kernels = std::iter::once(("kernel", vec!["total", "counters"]));

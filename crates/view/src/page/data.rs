@@ -1,14 +1,14 @@
-//! What a page is made from.
+//! The input data of a page.
 
 use warpshard_report::timeline::Record;
 
 use super::super::series::{Fold, Series};
 use super::super::{ReadError, RunFolder, timeline_of};
 
-/// The most steps of a picture over time.
+/// Maximum number of steps of a picture over time.
 const STEPS: usize = 240;
 
-/// What a page is made from.
+/// The input data of a page.
 pub(super) struct Data<'a> {
     pub(super) run: &'a RunFolder,
     pub(super) series: Option<Series>,
@@ -26,7 +26,8 @@ impl<'a> Data<'a> {
         })
     }
 
-    /// The values of a counter for all instances of a component: as many as there are ids, also where somebody changed the file.
+    /// Returns the values of a counter for all instances of a component. The number of values equals the number of ids even if the file has
+    /// been edited.
     pub(super) fn instances(&self, component: &str, name: &str) -> Option<Vec<f64>> {
         let column = |name: &str| self.run.stats.at(&["components", component, "instances", name])?.as_array();
         let mut values: Vec<f64> = column(name)?.iter().map(|value| value.as_f64().unwrap_or(0.0)).collect();
@@ -34,13 +35,13 @@ impl<'a> Data<'a> {
         Some(values)
     }
 
-    /// Seconds in which the components counted: the span of every rate of their counters; `None` where no time has passed.
+    /// Returns the simulated seconds in which the components counted, the denominator of all rates; `None` if no time has passed.
     pub(super) fn counted_seconds(&self) -> Option<f64> {
         let seconds = self.run.stats.number(&["counted_until"])? / self.hertz();
         (seconds.is_finite() && seconds > 0.0).then_some(seconds)
     }
 
-    /// Core cycles per second of the simulated machine.
+    /// Returns the core cycles per simulated second.
     pub(super) fn hertz(&self) -> f64 {
         self.run.stats.number(&["core_khz"]).unwrap_or(0.0) * 1000.0
     }

@@ -8,8 +8,8 @@ use super::draw::{Bar, Layer, bars, colour, stacked};
 use super::figure::{Figure, Part, number};
 use super::time::texts;
 
-/// Components with an area of their own; the others are one.
-const DRAWN: usize = 10;
+/// Maximum number of components with separate areas; the other components share one.
+const MAX_AREAS: usize = 10;
 
 pub(super) fn part(data: &Data<'_>) -> Option<Part> {
     let figures: Vec<Figure> = components(data).into_iter().chain(data.power.as_ref().and_then(power)).collect();
@@ -30,7 +30,7 @@ fn components(data: &Data<'_>) -> Option<Figure> {
     };
     Some(Figure {
         title: "Energy by component".into(),
-        note: format!("{} in all, with the event energies {}.", joules(all), data.run.stats.at(&["energy", "set"])?.as_str()?),
+        note: format!("{} in total, with the event energies {}.", joules(all), data.run.stats.at(&["energy", "set"])?.as_str()?),
         svg: bars(&parts.iter().map(bar).collect::<Vec<_>>(), "var(--accent)"),
         head: ["component", "energy", "share"].map(str::to_owned).to_vec(),
         rows: parts.iter().map(|(name, value)| vec![name.clone(), joules(*value), percent(value / all)]).collect(),
@@ -46,8 +46,8 @@ fn power(series: &Series) -> Option<Figure> {
         .filter(|(_, watts)| watts.iter().any(|watts| *watts > 0.0))
         .collect();
     parts.sort_by(|a, b| b.1.iter().sum::<f64>().total_cmp(&a.1.iter().sum()));
-    if parts.len() > DRAWN + 1 {
-        let rest = parts.split_off(DRAWN);
+    if parts.len() > MAX_AREAS + 1 {
+        let rest = parts.split_off(MAX_AREAS);
         let sum = (0..series.ends.len()).map(|i| rest.iter().map(|(_, watts)| watts[i]).sum()).collect();
         parts.push((format!("{} others", rest.len()), sum));
     }

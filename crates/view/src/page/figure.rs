@@ -1,26 +1,26 @@
-//! A picture with its numbers.
+//! Figures of a page: pictures with their numbers.
 
 use serde::Serialize;
 
-/// A picture of a page, and the table of the numbers that it shows.
+/// A picture of a page, and the table of its numbers.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Figure {
-    /// The title.
+    /// Title of the figure.
     pub(super) title: String,
-    /// What the picture shows and how it is to be read.
+    /// Explanation of the picture.
     pub(super) note: String,
-    /// Names and colours.
+    /// Names and colours of the legend.
     pub(super) legend: Vec<(String, String)>,
-    /// The picture.
+    /// The picture as SVG.
     pub(super) svg: String,
-    /// The heads of the numbers.
+    /// Column headers of the table.
     pub(super) head: Vec<String>,
-    /// The numbers.
+    /// Rows of the table.
     pub(super) rows: Vec<Vec<String>>,
 }
 
 impl Figure {
-    /// A figure with numbers from columns: the cycle at which a step ends, then the values of each name.
+    /// Adds a table with the cycle at which each step ends, and a column of values for each name.
     pub(super) fn over_time(mut self, ends: &[f64], columns: &[(String, Vec<String>)]) -> Self {
         self.head = std::iter::once("until cycle".to_owned()).chain(columns.iter().map(|(name, _)| name.clone())).collect();
         let row = |i: usize| std::iter::once(format!("{}", ends[i])).chain(columns.iter().map(|(_, values)| values[i].clone())).collect();
@@ -32,15 +32,15 @@ impl Figure {
 /// Figures under one heading.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Part {
-    /// The heading.
+    /// The heading of the figures.
     pub(super) title: &'static str,
-    /// What is said in place of figures.
+    /// Text that replaces missing figures.
     pub(super) note: String,
-    /// The figures.
+    /// The figures of this part.
     pub(super) figures: Vec<Figure>,
 }
 
-/// A number for a table of a page: whole ones with all digits, others with four.
+/// Formats a number for a table of a page: whole numbers with all digits, others with four.
 pub(super) fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return format!("{value:.0}");

@@ -1,4 +1,4 @@
-//! What ran on what, and the headline numbers.
+//! The head of a page: machine, workload, and headline numbers.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use warpshard_report::text::{count, joules, percent, seconds, si};
 use super::super::RunFolder;
 use super::data::Data;
 
-/// A number that stands alone.
+/// A headline number.
 #[derive(Debug, Serialize)]
 pub(super) struct Headline {
     name: &'static str,
@@ -19,7 +19,7 @@ pub(super) fn title(run: &RunFolder) -> String {
     format!("{} on {}", run.stats.text("workload"), run.stats.text("machine"))
 }
 
-/// Names and values at the top of the page.
+/// Returns names and values for the top of the page.
 pub(super) fn facts(run: &RunFolder) -> Vec<(&'static str, String)> {
     let stats = &run.stats;
     let command = stats.at(&["configuration", "command"]).and_then(serde_json::Value::as_str).unwrap_or_default();
@@ -32,7 +32,7 @@ pub(super) fn facts(run: &RunFolder) -> Vec<(&'static str, String)> {
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// What should be known before the numbers are read.
+/// Returns warnings that concern the validity of the numbers.
 pub(super) fn warnings(run: &RunFolder) -> Vec<String> {
     let mut warnings = Vec::new();
     if run.stats.text("ended_by") == "sampled" {
@@ -40,8 +40,10 @@ pub(super) fn warnings(run: &RunFolder) -> Vec<String> {
         let width = width.map_or_else(String::new, |width| format!(", the cycles within {:.2} %", 100.0 * width));
         warnings.push(format!("The run is sampled: all its numbers are estimates{width}."));
     } else if run.stats.text("ended_by") != "completed" {
-        warnings
-            .push(format!("The run did not go to its end ({}): its numbers are of a part.", run.stats.text("ended_by").replace('_', " ")));
+        warnings.push(format!(
+            "The run was cut off ({}): its numbers cover only a part of the workload.",
+            run.stats.text("ended_by").replace('_', " ")
+        ));
     }
     if run.stats.number(&["relaxed", "late_messages"]).is_some_and(|late| late > 0.0) {
         warnings.push("The run is relaxed: its numbers are approximate.".into());

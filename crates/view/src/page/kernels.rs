@@ -1,4 +1,4 @@
-//! Kernels: when they ran, and what each did.
+//! The kernels of a page: their time spans and numbers.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use super::data::Data;
 use super::draw::{Lane, Span, colour, lanes};
 use super::figure::{Figure, Part, number};
 
-/// Lanes that are drawn: the first streams.
-const LANES: usize = 12;
+/// Maximum number of drawn lanes: the first streams.
+const MAX_LANES: usize = 12;
 
-/// Kernels whose numbers are listed: the longest.
-const LISTED: usize = 300;
+/// Maximum number of kernels in the table: the longest.
+const MAX_LISTED: usize = 300;
 
-/// Names that have a colour of their own: those with the most cycles.
-const COLOURED: usize = 11;
+/// Number of kernel names with separate colours: the names with the most cycles.
+const MAX_COLOURED: usize = 11;
 
-/// One launch.
+/// A kernel launch of the run.
 struct Launch<'a> {
     lane: (u64, u64),
     name: &'a str,
@@ -42,16 +42,16 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
     names.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let colours: BTreeMap<&str, String> = names.iter().enumerate().map(|(i, (name, _))| (*name, colour(i))).collect();
     let mut legend: Vec<(String, String)> =
-        names.iter().take(COLOURED).map(|(name, _)| (demangled(name).into_owned(), colours[name].clone())).collect();
-    if names.len() > COLOURED {
-        legend.push((format!("{} more names", names.len() - COLOURED), colour(COLOURED)));
+        names.iter().take(MAX_COLOURED).map(|(name, _)| (demangled(name).into_owned(), colours[name].clone())).collect();
+    if names.len() > MAX_COLOURED {
+        legend.push((format!("{} more names", names.len() - MAX_COLOURED), colour(MAX_COLOURED)));
     }
     let (drawn, hidden) = in_lanes(&launches, &colours);
     let note = if hidden > 0 { format!("{} are not drawn. ", counted(hidden as u64, "more stream")) } else { String::new() };
     let mut longest: Vec<&Launch<'_>> = launches.iter().collect();
     longest.sort_by_key(|launch| std::cmp::Reverse(launch.cycles));
-    let listed = if longest.len() > LISTED {
-        format!("The numbers are of the {LISTED} longest of {} launches.", count(longest.len() as u64))
+    let listed = if longest.len() > MAX_LISTED {
+        format!("The table lists the {MAX_LISTED} longest of {} launches.", count(longest.len() as u64))
     } else {
         String::new()
     };
@@ -62,7 +62,7 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
         legend,
         svg: lanes(&drawn, end),
         head,
-        rows: longest.into_iter().take(LISTED).map(|launch| launch.row.clone()).collect(),
+        rows: longest.into_iter().take(MAX_LISTED).map(|launch| launch.row.clone()).collect(),
     };
     Some(Part { title: "Kernels", note: String::new(), figures: vec![figure] })
 }
@@ -71,7 +71,7 @@ fn launch<'a>(kernel: &'a Value, end: f64) -> Option<Launch<'a>> {
     let get = |name: &str| kernel.get(name).and_then(Value::as_u64);
     let name = kernel.get("name")?.as_str()?;
     let (started, ended) = (get("started"), get("ended"));
-    // Folders of older versions have the active cycles as `cycles`.
+    // Result folders of older versions store the active cycles as `cycles`.
     let active = get("cycles_active").or_else(|| get("cycles"));
     let text = |value: Option<u64>| value.map_or_else(|| "–".to_owned(), count);
     let ctas = match (get("ctas_done"), get("ctas")) {
@@ -93,7 +93,7 @@ fn launch<'a>(kernel: &'a Value, end: f64) -> Option<Launch<'a>> {
     Some(Launch { lane, name, from, to, cycles: active.unwrap_or(0), row })
 }
 
-/// The lanes of the first streams, and the number of the others.
+/// Returns the lanes of the first streams, and the number of the other streams.
 fn in_lanes(launches: &[Launch<'_>], colours: &BTreeMap<&str, String>) -> (Vec<Lane>, usize) {
     let mut streams: BTreeMap<(u64, u64), Vec<Span>> = BTreeMap::new();
     for launch in launches {
@@ -102,11 +102,11 @@ fn in_lanes(launches: &[Launch<'_>], colours: &BTreeMap<&str, String>) -> (Vec<L
         streams.entry(launch.lane).or_default().push(span);
     }
     let several = streams.keys().any(|(application, _)| *application > 0);
-    let hidden = streams.len().saturating_sub(LANES);
+    let hidden = streams.len().saturating_sub(MAX_LANES);
     let name = |(application, stream): (u64, u64)| if several { format!("app {application}.{stream}") } else { format!("stream {stream}") };
     let lane = |(key, mut spans): ((u64, u64), Vec<Span>)| {
         spans.sort_by(|a, b| a.from.total_cmp(&b.from));
         Lane { name: name(key), spans }
     };
-    (streams.into_iter().take(LANES).map(lane).collect(), hidden)
+    (streams.into_iter().take(MAX_LANES).map(lane).collect(), hidden)
 }

@@ -1,4 +1,4 @@
-//! Caches, DRAM and networks.
+//! The memory part of a page: caches, DRAM and networks.
 
 use warpshard_report::text::{count, percent, si};
 
@@ -24,7 +24,7 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
     (!figures.is_empty()).then(|| Part { title: "Memory", note: String::new(), figures })
 }
 
-/// Lines over time with their numbers.
+/// Returns a figure of lines over time with their numbers.
 fn plot(series: &Series, title: &str, note: String, layers: &[Layer], share: bool, form: impl Fn(f64) -> String) -> Figure {
     let columns: Vec<_> = layers.iter().map(|layer| (layer.name.clone(), texts(&layer.values, &form))).collect();
     let figure = Figure {
@@ -47,11 +47,11 @@ fn hit_rates(series: &Series) -> Option<Figure> {
     .into_iter()
     .flatten()
     .collect();
-    let note = "Hits as a share of all accesses; hits in lines that are still on their way are not among them.".to_owned();
+    let note = "Hits as a share of all accesses; hits in lines that are still being fetched are not counted.".to_owned();
     (!layers.is_empty()).then(|| plot(series, "Cache hit rates over time", note, &layers, true, percent))
 }
 
-/// Bytes per second of the simulated time.
+/// Returns the figure of bytes per simulated second.
 fn bandwidth(data: &Data<'_>, series: &Series) -> Option<Figure> {
     let burst = data.run.stats.number(&["dram_burst_bytes"])?;
     let seconds: Vec<f64> = series.lengths().iter().map(|cycles| cycles / data.hertz()).collect();
@@ -65,7 +65,7 @@ fn bandwidth(data: &Data<'_>, series: &Series) -> Option<Figure> {
     (!layers.is_empty()).then(|| plot(series, "DRAM bandwidth over time", note, &layers, false, |value| format!("{}B/s", si(value))))
 }
 
-/// Packets per cycle of each network.
+/// Returns the figure of packets per cycle of each network.
 fn networks(series: &Series) -> Option<Figure> {
     let lengths = series.lengths();
     let layer = |name: &str, counter: &str, index| {
@@ -77,7 +77,7 @@ fn networks(series: &Series) -> Option<Figure> {
     (!layers.is_empty()).then(|| plot(series, "Networks over time", note, &layers, false, number))
 }
 
-/// The bytes of every DRAM channel.
+/// Returns the figure of the bytes of every DRAM channel.
 fn channels(data: &Data<'_>) -> Option<Figure> {
     let stats = &data.run.stats;
     let instances = |name: &str| data.instances("dram", name);

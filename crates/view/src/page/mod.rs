@@ -1,7 +1,7 @@
-//! The report of a run as a page: one HTML file without scripts or external resources, in light and dark.
+//! The report of a run as a page: one HTML file without scripts or external resources, in light and dark colours.
 //!
-//! Input: a result folder. Output: the page. Every picture has its numbers below it, folded. Long runs are drawn in steps and merged spans, so
-//! that a page stays small whatever the number of kernels and intervals.
+//! The page is generated from a result folder. Every picture has its numbers below it, collapsed. Long runs are drawn in steps and merged
+//! spans, so that a page stays small for any number of kernels and intervals.
 
 mod counters;
 mod data;
@@ -29,16 +29,16 @@ struct Page {
     title: String,
     facts: Vec<(&'static str, String)>,
     warnings: Vec<String>,
-    verdicts: Vec<verdicts::Shown>,
+    verdicts: Vec<verdicts::FormattedVerdict>,
     tiles: Vec<head::Headline>,
     parts: Vec<Part>,
     counters: Vec<counters::Counters>,
 }
 
-/// The page of a run.
+/// Renders the page of a run.
 ///
 /// # Errors
-/// When a file of the result folder is not what a run writes.
+/// Fails if a file of the result folder is invalid.
 pub fn page(run: &RunFolder) -> Result<String, ReadError> {
     let data = Data::read(run)?;
     let parts =

@@ -1,4 +1,4 @@
-//! The SMs beside each other.
+//! The SMs of a page, compared with each other.
 
 use serde_json::Value;
 
@@ -16,10 +16,7 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
         map(
             data,
             &ids,
-            (
-                "Waiting for memory",
-                "Share of scheduler cycles that wait for a register that memory writes, or for the way to the load/store unit.",
-            ),
+            ("Waiting for memory", "Share of scheduler cycles that wait for a register that memory writes, or for the load/store unit."),
             &["stall_scoreboard_memory", "stall_memory_pipeline", "stall_memory_collectors"],
             &scheduler_states(data),
             percent,

@@ -1,4 +1,4 @@
-//! Pages of a run that wrote everything, and of runs that wrote little.
+//! Pages of a run with all result files, and of runs with few result files.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use super::super::sample::write;
 use super::page;
 
 #[test]
-fn a_page_has_a_picture_of_everything_with_its_numbers_and_nothing_from_outside() {
+fn a_page_has_all_pictures_and_no_external_resources() {
     let folder = tempfile::tempdir().unwrap();
     let run = write(folder.path(), 30, 50);
     fs::write(folder.path().join("power.csv"), "cycle,joules,watts,dram_watts,llc_watts\n150,1,10,4,6\n300,1,10,4,6\n").unwrap();
@@ -17,8 +17,8 @@ fn a_page_has_a_picture_of_everything_with_its_numbers_and_nothing_from_outside(
     for title in [
         "&lt;b&gt;two on tiny",
         "Kernels over time",
-        "What schedulers did",
-        "What warps did",
+        "Scheduler cycles by state",
+        "Warp cycles by state",
         "long scoreboard</",
         "Scheduler cycles over time",
         "IPC over time",
@@ -33,7 +33,7 @@ fn a_page_has_a_picture_of_everything_with_its_numbers_and_nothing_from_outside(
         "Reasons",
         "a note (3 times)",
         "An instruction was issued.",
-        "did not go to its end (max cycles)",
+        "was cut off (max cycles)",
     ] {
         assert!(page.contains(title), "{title} is missing");
     }
@@ -47,7 +47,7 @@ fn a_page_has_a_picture_of_everything_with_its_numbers_and_nothing_from_outside(
 }
 
 #[test]
-fn columns_of_other_lengths_than_the_ids_are_cut_or_filled_with_zeros() {
+fn columns_are_cut_or_zero_filled_to_the_number_of_ids() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), 3, 5);
     let file = folder.path().join("stats.json");
@@ -71,11 +71,11 @@ fn a_run_of_ten_thousand_kernels_and_a_hundred_thousand_intervals_has_a_small_pa
     let folder = tempfile::tempdir().unwrap();
     let page = page(&write(folder.path(), 10_000, 100_000)).unwrap();
     assert!(page.len() < 2 << 20, "{} bytes", page.len());
-    assert!(page.contains("The numbers are of the 300 longest of 10,000 launches."));
+    assert!(page.contains("The table lists the 300 longest of 10,000 launches."));
 }
 
 #[test]
-fn a_run_without_intervals_says_how_to_record_them() {
+fn a_page_without_intervals_names_the_option() {
     let folder = tempfile::tempdir().unwrap();
     let run = write(folder.path(), 2, 0);
     fs::write(folder.path().join("intervals.csv"), "cycle\n").unwrap();
@@ -85,7 +85,7 @@ fn a_run_without_intervals_says_how_to_record_them() {
 }
 
 #[test]
-fn rates_of_a_page_are_over_the_span_that_the_channels_counted_in() {
+fn rates_of_a_page_cover_the_time_in_which_channels_counted() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), 30, 3);
     // The last kernel ends at 300, and CPU cores keep the run going up to 1,200: 6 bursts of 32 bytes in 1.2 us, of 32 GB/s.

@@ -1,6 +1,6 @@
-//! Schedulers, IPC and occupancy: over the run and over time.
+//! Scheduler cycles, IPC and occupancy: over the whole run and over time.
 
-use warpshard_report::nsight::{OWN_STATES, STATES, State};
+use warpshard_report::nsight::{ADDITIONAL_STATES, STATES, State};
 use warpshard_report::text::{count, percent};
 
 use super::super::series::{Series, ratios};
@@ -11,13 +11,13 @@ use super::figure::{Figure, Part, number};
 pub(super) fn part(data: &Data<'_>) -> Option<Part> {
     let schedulers = shares(
         &states(data),
-        "What schedulers did",
+        "Scheduler cycles by state",
         "Each scheduler of each SM is in one of these states in every cycle.",
         "scheduler cycles",
     );
     let warps = shares(
         &warp_states(data),
-        "What warps did",
+        "Warp cycles by state",
         "Each resident warp is in one of these states in every cycle, in the names of Nsight Compute.",
         "warp cycles",
     );
@@ -25,50 +25,52 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
     let mut note = String::new();
     match &data.series {
         Some(series) => figures.extend([stalls(data, series), ipc(series), occupancy(series)].into_iter().flatten()),
-        None => note = "There is nothing over time, because the run recorded no intervals: add --interval N to warpshard run.".into(),
+        None => {
+            note = "There are no pictures over time, because the run recorded no intervals: add --interval N to `warpshard run`.".into()
+        }
     }
     Some(Part { title: "SMs", note, figures })
 }
 
-/// The states of schedulers that occur, in the order of their priority, with their cycles.
+/// Returns the scheduler states that occur, in the order of their priority, with their cycles.
 fn states(data: &Data<'_>) -> Vec<(String, f64)> {
     let reasons = data.run.stats.object(&["scheduler_cycles", "reasons"]).into_iter().flatten();
     reasons.map(|(name, cycles)| (name.clone(), cycles.as_f64().unwrap_or(0.0))).filter(|(_, cycles)| *cycles > 0.0).collect()
 }
 
-/// A state as people read it.
-fn spoken(state: &str) -> String {
+/// Formats the name of a state for readers.
+fn readable(state: &str) -> String {
     state.strip_prefix("stall_").unwrap_or(state).replace('_', " ")
 }
 
-/// The states of warps in Nsight Compute's names, and those that it does not list, that occur, with their cycles, where SMs count them.
+/// Returns the warp states that occur with their cycles, in Nsight Compute's names and warpshard's additional names, if SMs count them.
 fn warp_states(data: &Data<'_>) -> Vec<(String, f64)> {
     let Some(counters) = data.run.stats.object(&["components", "sm", "total"]) else { return Vec::new() };
     let cycles = |state: &State| Some((state.nsight.to_owned(), counters.get(state.ours)?.as_f64()?));
-    STATES.iter().chain(OWN_STATES).filter_map(cycles).filter(|(_, cycles)| *cycles > 0.0).collect()
+    STATES.iter().chain(ADDITIONAL_STATES).filter_map(cycles).filter(|(_, cycles)| *cycles > 0.0).collect()
 }
 
-/// Shares of states in all cycles of the run.
+/// Returns the figure of the states as shares of all cycles of the run.
 fn shares(states: &[(String, f64)], title: &str, note: &str, cycles: &str) -> Option<Figure> {
     let all: f64 = states.iter().map(|(_, cycles)| cycles).sum();
-    let bar = |(state, cycles): &(String, f64)| Bar { name: spoken(state), value: *cycles, label: percent(cycles / all) };
+    let bar = |(state, cycles): &(String, f64)| Bar { name: readable(state), value: *cycles, label: percent(cycles / all) };
     (!states.is_empty()).then(|| Figure {
         title: title.into(),
         note: note.into(),
         svg: bars(&states.iter().map(bar).collect::<Vec<_>>(), "var(--accent)"),
         head: ["state", cycles, "share"].map(str::to_owned).to_vec(),
-        rows: states.iter().map(|(state, cycles)| vec![spoken(state), count(*cycles as u64), percent(cycles / all)]).collect(),
+        rows: states.iter().map(|(state, cycles)| vec![readable(state), count(*cycles as u64), percent(cycles / all)]).collect(),
         ..Figure::default()
     })
 }
 
-/// Shares of the states over time, on top of each other.
+/// Returns the figure of the states as shares over time, stacked.
 fn stalls(data: &Data<'_>, series: &Series) -> Option<Figure> {
     let states: Vec<(String, &[f64])> =
         states(data).into_iter().filter_map(|(state, _)| series.get(&format!("sm.{state}")).map(|cycles| (state, cycles))).collect();
     let all: Vec<f64> = (0..series.ends.len()).map(|i| states.iter().map(|(_, cycles)| cycles[i]).sum()).collect();
     let layer =
-        |(i, (state, cycles)): (usize, &(String, &[f64]))| Layer { name: spoken(state), colour: colour(i), values: ratios(cycles, &all) };
+        |(i, (state, cycles)): (usize, &(String, &[f64]))| Layer { name: readable(state), colour: colour(i), values: ratios(cycles, &all) };
     let layers: Vec<Layer> = states.iter().enumerate().map(layer).collect();
     (!layers.is_empty()).then(|| {
         let columns: Vec<_> = layers.iter().map(|layer| (layer.name.clone(), texts(&layer.values, percent))).collect();
@@ -83,7 +85,7 @@ fn stalls(data: &Data<'_>, series: &Series) -> Option<Figure> {
     })
 }
 
-/// Values as texts, a dash where there is none.
+/// Formats values as texts, with a dash for a missing value.
 pub(super) fn texts(values: &[Option<f64>], form: impl Fn(f64) -> String) -> Vec<String> {
     values.iter().map(|value| value.map_or_else(|| "–".to_owned(), &form)).collect()
 }

@@ -1,4 +1,4 @@
-//! The decisions of controllers.
+//! The decisions of controllers on a page.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::draw::{Layer, colour, lines};
 use super::figure::{Figure, Part, number};
 use super::time::texts;
 
-/// Steps of a picture.
+/// Number of steps of a picture.
 const STEPS: usize = 240;
 
-/// Knobs and signals with a picture each.
-const PICTURES: usize = 8;
+/// Maximum number of knobs and signals with a picture.
+const MAX_PICTURES: usize = 8;
 
 pub(super) fn part(data: &Data<'_>) -> Option<Part> {
     if data.timeline.is_empty() {
@@ -30,15 +30,15 @@ pub(super) fn part(data: &Data<'_>) -> Option<Part> {
         }
     }
     let of_sm = sm.map_or_else(|| "of the whole machine".to_owned(), |sm| format!("of SM {sm} and of the whole machine"));
-    let hidden = names.len().saturating_sub(PICTURES);
+    let hidden = names.len().saturating_sub(MAX_PICTURES);
     let more = if hidden > 0 { format!(" {hidden} more knobs and signals are in timeline.csv.") } else { String::new() };
-    let note = format!("What controllers set and computed, {of_sm}; warpshard timeline shows other SMs.{more}");
-    let pictures = names.iter().take(PICTURES).map(|name| over_time(&data.timeline, *name, sm, end));
+    let note = format!("Knobs and signals of controllers {of_sm}; `warpshard timeline` shows other SMs.{more}");
+    let pictures = names.iter().take(MAX_PICTURES).map(|name| over_time(&data.timeline, *name, sm, end));
     let figures = pictures.chain(std::iter::once(reasons(&data.timeline))).filter(|figure| !figure.rows.is_empty()).collect();
     Some(Part { title: "Decisions", note, figures })
 }
 
-/// A knob or signal: in each step its last value, which stays until the next.
+/// Returns the figure of a knob or signal, with its last value in each step.
 fn over_time(records: &[Record], (controller, name): (&str, &str), sm: Option<u16>, end: f64) -> Figure {
     let concerns = |record: &&Record| record.controller == controller && record.name == name && (record.sm.is_none() || record.sm == sm);
     let changes: Vec<(f64, f64)> =
@@ -58,7 +58,7 @@ fn over_time(records: &[Record], (controller, name): (&str, &str), sm: Option<u1
         .collect();
     let columns = [(name.to_owned(), texts(&values, number))];
     let negative = values.iter().flatten().any(|value| *value < 0.0);
-    // The axis begins at zero, so that a signal below it is shown by its numbers only.
+    // The axis begins at zero, so that negative values of a signal appear only in the table.
     let layer = Layer { name: name.to_owned(), colour: colour(0), values };
     let svg = if negative { String::new() } else { lines(&ends, &[layer], false) };
     let figure = Figure {
@@ -70,7 +70,7 @@ fn over_time(records: &[Record], (controller, name): (&str, &str), sm: Option<u1
     figure.over_time(&ends, &columns)
 }
 
-/// How often each reason was given.
+/// Returns the figure with the number of occurrences of each reason.
 fn reasons(records: &[Record]) -> Figure {
     let mut times: BTreeMap<&str, u64> = BTreeMap::new();
     records.iter().filter(|record| !record.reason.is_empty()).for_each(|record| *times.entry(&record.reason).or_default() += 1);
@@ -78,7 +78,7 @@ fn reasons(records: &[Record]) -> Figure {
     sorted.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     Figure {
         title: "Reasons".into(),
-        note: "How often each reason was given, all SMs together.".into(),
+        note: "Number of decisions per reason, over all SMs.".into(),
         head: ["reason", "times"].map(str::to_owned).to_vec(),
         rows: sorted.into_iter().take(100).map(|(reason, times)| vec![reason.to_owned(), count(times)]).collect(),
         ..Figure::default()

@@ -1,4 +1,4 @@
-//! What limits the kernels: the verdicts that stand first.
+//! The verdicts on the longest kernels of a page.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use warpshard_report::verdict::Verdict;
 
 use super::super::RunFolder;
 
-/// Kernels that are shown: the longest launch of each name.
-const SHOWN: usize = 8;
+/// Maximum number of kernels with a verdict: the longest launch of each name.
+const MAX_SHOWN: usize = 8;
 
-/// A verdict.
+/// A formatted verdict.
 #[derive(Debug, Serialize)]
-pub(super) struct Shown {
+pub(super) struct FormattedVerdict {
     /// The kernel and its limiter.
     head: String,
-    /// The other lines, each as its subject and what is said of it.
+    /// The other lines, each with its subject and text.
     lines: Vec<(String, String)>,
 }
 
-/// The verdicts on the longest kernels, one of each name.
-pub(super) fn all(run: &RunFolder) -> Vec<Shown> {
+/// Returns the verdicts on the longest kernels, one per kernel name.
+pub(super) fn all(run: &RunFolder) -> Vec<FormattedVerdict> {
     let mut longest: BTreeMap<&str, (u64, &Value)> = BTreeMap::new();
     for kernel in run.stats.kernels().iter().filter(|kernel| kernel.get("verdict").is_some()) {
         let (Some(name), Some(cycles)) = (kernel["name"].as_str(), kernel["cycles_active"].as_u64()) else { continue };
@@ -33,17 +33,17 @@ pub(super) fn all(run: &RunFolder) -> Vec<Shown> {
     }
     let mut longest: Vec<(&str, (u64, &Value))> = longest.into_iter().collect();
     longest.sort_by_key(|(_, (cycles, _))| std::cmp::Reverse(*cycles));
-    longest.into_iter().take(SHOWN).filter_map(|(name, (_, kernel))| shown(name, kernel)).collect()
+    longest.into_iter().take(MAX_SHOWN).filter_map(|(name, (_, kernel))| shown(name, kernel)).collect()
 }
 
-fn shown(name: &str, kernel: &Value) -> Option<Shown> {
+fn shown(name: &str, kernel: &Value) -> Option<FormattedVerdict> {
     let verdict: Verdict = serde_json::from_value(kernel.get("verdict")?.clone()).ok()?;
     let mut lines = verdict.lines(name).into_iter().map(|line| line.trim().to_owned());
     let head = lines.next()?;
-    // A subject is a word, but for the share of the peaks.
+    // The subject of a line is one word, except `% of peak`.
     let split = |line: String| match line.strip_prefix("% of peak") {
         Some(rest) => ("% of peak".to_owned(), rest.trim().to_owned()),
         None => line.split_once(' ').map_or((line.clone(), String::new()), |(head, rest)| (head.to_owned(), rest.trim().to_owned())),
     };
-    Some(Shown { head, lines: lines.map(split).collect() })
+    Some(FormattedVerdict { head, lines: lines.map(split).collect() })
 }

@@ -1,4 +1,4 @@
-//! What single units did: CTAs on SMs, the states of warps and what happens beside them, the rows of DRAM banks and what was done with them.
+//! Tracks of single units: CTAs on SMs, warp states, bulk copies, barriers and matrix products, and rows and commands of DRAM banks.
 
 use serde_json::Value;
 
@@ -6,20 +6,22 @@ use warpshard_report::text::demangled;
 use warpshard_stats::activity::{Activity, BankCommand, BankEvent, ChannelActivity, CtaSpan, SmActivity, WarpChange};
 
 use super::super::RunFolder;
-use super::beside;
+use super::async_ops;
 use super::proto::{Event, Fact, Kind};
 use super::writer::Writer;
 
-/// Adds the tracks of all units of which something was recorded.
+/// Adds the tracks of all units with recorded activity.
 pub(super) fn add(run: &RunFolder, recorded: &Activity, writer: &mut Writer) {
     let end = run.stats.count(&["counted_until"]).unwrap_or(0);
     let name = |kernel: &Value| demangled(kernel.get("name").and_then(Value::as_str).unwrap_or_default()).into_owned();
     let names: Vec<String> = run.stats.kernels().iter().map(name).collect();
-    for sm in recorded.sms.iter().filter(|sm| !sm.ctas.events.is_empty() || !sm.warps.events.is_empty() || !sm.beside.events.is_empty()) {
+    for sm in
+        recorded.sms.iter().filter(|sm| !sm.ctas.events.is_empty() || !sm.warps.events.is_empty() || !sm.async_events.events.is_empty())
+    {
         let track = writer.track(&format!("SM {}", sm.sm), None);
         ctas(sm, track, &names, end, writer);
         warps(sm, track, end, writer);
-        beside::add(&sm.beside.events, track, end, writer);
+        async_ops::add(&sm.async_events.events, track, end, writer);
     }
     for channel in recorded.channels.iter().filter(|channel| !channel.commands.events.is_empty()) {
         let track = writer.track(&format!("DRAM channel {}", channel.partition), None);
@@ -27,11 +29,11 @@ pub(super) fn add(run: &RunFolder, recorded: &Activity, writer: &mut Writer) {
     }
 }
 
-/// A slice per CTA. CTAs that are resident at the same time are on different tracks.
+/// Adds a slice per CTA. CTAs that are resident at the same time are on different tracks.
 fn ctas(sm: &SmActivity, parent: u64, names: &[String], end: u64, writer: &mut Writer) {
     let mut spans: Vec<&CtaSpan> = sm.ctas.events.iter().collect();
     spans.sort_by_key(|span| (span.started, span.kernel, span.cta));
-    // The track of each place for a CTA, and when its last CTA left.
+    // Track of each CTA slot, and the end of its last CTA.
     let mut places: Vec<(u64, u64)> = Vec::new();
     for span in spans {
         let left = span.left.unwrap_or(end).max(span.started);
@@ -52,14 +54,14 @@ fn ctas(sm: &SmActivity, parent: u64, names: &[String], end: u64, writer: &mut W
     }
 }
 
-/// A track per warp slot, with a slice for each state.
+/// Adds a track per warp slot, with a slice for each state.
 fn warps(sm: &SmActivity, parent: u64, end: u64, writer: &mut Writer) {
     let changes: &[WarpChange] = &sm.warps.events;
     let mut slots: Vec<u8> = changes.iter().map(|change| change.warp).collect();
     slots.sort_unstable();
     slots.dedup();
     for slot in slots {
-        let role = beside::role(&sm.beside.events, slot).map_or_else(String::new, |role| format!(", {role}"));
+        let role = async_ops::role(&sm.async_events.events, slot).map_or_else(String::new, |role| format!(", {role}"));
         let track = writer.track_of(parent, &format!("warp {slot}{role}"), None);
         let mut own = changes.iter().filter(|change| change.warp == slot).peekable();
         while let Some(change) = own.next() {
@@ -72,28 +74,28 @@ fn warps(sm: &SmActivity, parent: u64, end: u64, writer: &mut Writer) {
 }
 
 /// An open row of a bank.
-struct Open {
+struct OpenRow {
     row: u32,
     since: u64,
-    /// Bursts, with the cycle of their commands and whether they write.
+    /// Bursts of the row: the cycle of the command, and true for a write.
     bursts: Vec<(u64, bool)>,
 }
 
-/// The track of a bank that is being written.
+/// The track of a bank that receives events.
 struct Bank {
     track: u64,
-    /// Core cycles of a command clock.
+    /// Core cycles per command clock.
     scale: f64,
-    /// Command clocks of a burst.
+    /// Command clocks per burst.
     burst: u64,
-    open: Option<Open>,
+    open: Option<OpenRow>,
 }
 
 impl Bank {
-    /// The row is closed at a command clock: the slice of the row, and in it those of its bursts. The first burst is the one that the row was
-    /// opened for, a miss; the others hit.
+    /// Closes the open row at a command clock and writes its slice, with the slices of its bursts. The first burst is a miss, for which the
+    /// row was opened; the other bursts are hits.
     fn close(&mut self, at: u64, writer: &mut Writer) {
-        let Some(Open { row, since, bursts }) = self.open.take() else { return };
+        let Some(OpenRow { row, since, bursts }) = self.open.take() else { return };
         let cycle = |clock: u64| clock as f64 * self.scale;
         let writes = bursts.iter().filter(|(_, write)| *write).count() as u64;
         let facts = vec![
@@ -101,7 +103,7 @@ impl Bank {
             ("reads", Fact::Number(bursts.len() as u64 - writes)),
             ("writes", Fact::Number(writes)),
         ];
-        // Slices of a track nest, so that the row begins before its bursts and ends after them.
+        // Slices of a track must nest, so that the slice of a row begins before its bursts and ends after them.
         let begin = Event { kind: Kind::SliceBegin, track: self.track, name: Some(&format!("row {row}")), value: None, facts };
         writer.event(cycle(since), &begin);
         for (place, (from, write)) in bursts.iter().enumerate() {
@@ -119,7 +121,7 @@ impl Bank {
     }
 }
 
-/// A track per bank, with a slice for each row while it is open and for each refresh.
+/// Adds a track per bank, with a slice for each open row and for each refresh.
 fn banks(channel: &ChannelActivity, parent: u64, run: &RunFolder, end: u64, writer: &mut Writer) {
     let core = run.stats.number(&["core_khz"]).unwrap_or(1.0);
     let scale = core / (channel.khz.max(1)) as f64;
@@ -139,15 +141,15 @@ fn banks(channel: &ChannelActivity, parent: u64, run: &RunFolder, end: u64, writ
         match what {
             BankEvent::Open => {
                 banks[first].close(at, writer);
-                banks[first].open = Some(Open { row, since: at, bursts: Vec::new() });
+                banks[first].open = Some(OpenRow { row, since: at, bursts: Vec::new() });
             }
             BankEvent::Close => banks[first].close(at, writer),
             BankEvent::CloseAll => banks[all].iter_mut().for_each(|bank| bank.close(at, writer)),
             BankEvent::Read { closes } | BankEvent::Write { closes } => {
                 let write = matches!(what, BankEvent::Write { .. });
                 let bank = &mut banks[first];
-                // A row that was opened before the recording began.
-                bank.open.get_or_insert(Open { row, since: at, bursts: Vec::new() }).bursts.push((at, write));
+                // The row was opened before the recording began.
+                bank.open.get_or_insert(OpenRow { row, since: at, bursts: Vec::new() }).bursts.push((at, write));
                 if closes {
                     bank.close(at + bank.burst, writer);
                 }

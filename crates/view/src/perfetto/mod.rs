@@ -1,12 +1,11 @@
 //! A run as a trace for the Perfetto viewer, in simulated time.
 //!
-//! Input: a result folder, and what was recorded of single units while the run was simulated. Output: the bytes of a trace: a slice per kernel
-//! launch on the track of its stream, an instant per decision on the track of its controller, counters of the intervals, CTAs, states of warps and
-//! DRAM banks. A core cycle of 1132 MHz has no whole number of nanoseconds, so slices and
-//! instants carry their cycles.
+//! The trace is generated from a result folder and the recorded activity of single units. It has a slice per kernel launch on the track of
+//! its stream, an instant per decision on the track of its controller, counters of the intervals, CTAs, warp states and DRAM banks. A core
+//! cycle of 1132 MHz is not a whole number of nanoseconds, so slices and instants also contain their cycles.
 
 mod activity;
-mod beside;
+mod async_ops;
 mod proto;
 mod writer;
 
@@ -23,10 +22,10 @@ use super::{ReadError, RunFolder, timeline_of};
 use proto::{Event, Fact, Kind};
 use writer::{Writer, seconds_of_a_cycle};
 
-/// The trace of a run, with what was recorded of its units while it ran.
+/// Returns the trace of a run with the recorded activity of its units.
 ///
 /// # Errors
-/// When a file of the result folder is not what a run writes.
+/// Fails if a file of the result folder is invalid.
 pub fn perfetto(run: &RunFolder, recorded: &Activity) -> Result<Vec<u8>, ReadError> {
     let mut writer = Writer::new(run);
     kernels(run, &mut writer);
@@ -46,10 +45,10 @@ pub fn perfetto(run: &RunFolder, recorded: &Activity) -> Result<Vec<u8>, ReadErr
     Ok(writer.into_bytes())
 }
 
-/// What a slice carries.
+/// Values of a launch that its slice contains.
 const FACTS: [&str; 9] = ["id", "ctas", "ctas_done", "launched", "started", "ended", "cycles", "warp_instructions", "thread_instructions"];
 
-/// A slice per launch, on the track of its stream.
+/// Adds a slice per launch on the track of its stream.
 fn kernels(run: &RunFolder, writer: &mut Writer) {
     let end = run.stats.count(&["total", "cycles"]).unwrap_or(0);
     let mut tracks: BTreeMap<(u64, u64), u64> = BTreeMap::new();
@@ -66,7 +65,7 @@ fn kernels(run: &RunFolder, writer: &mut Writer) {
     }
 }
 
-/// An instant per record of a controller.
+/// Adds an instant per record of a controller.
 fn decisions(records: &[Record], writer: &mut Writer) {
     let mut tracks: BTreeMap<&str, u64> = BTreeMap::new();
     for record in records {
@@ -80,7 +79,7 @@ fn decisions(records: &[Record], writer: &mut Writer) {
     }
 }
 
-/// What the intervals tell of the chip.
+/// Adds the interval counters of the chip.
 fn counters(run: &RunFolder, series: &Series, writer: &mut Writer) {
     let (lengths, ends) = (series.lengths(), &series.ends);
     let mut rate = |name: &str, unit: &str, parts: Option<Vec<f64>>, wholes: &[f64]| {
@@ -125,13 +124,13 @@ mod tests {
     use super::super::sample::write;
     use super::proto::tests::{Value as Field, fields};
     use super::*;
-    use warpshard_stats::activity::{BesideChange, BesideEvent, CopyKind, Doing, SmActivity, WarpChange, WarpReason};
+    use warpshard_stats::activity::{AsyncEvent, AsyncEventKind, CopyKind, SmActivity, WarpActivity, WarpChange, WarpReason};
 
     fn bytes(field: &Field) -> &[u8] {
         if let Field::Bytes(bytes) = field { bytes } else { panic!("{field:?}") }
     }
 
-    /// The first field with a number.
+    /// Returns the first field with this number.
     fn get(message: &[(u64, Field)], number: u64) -> Option<&Field> {
         message.iter().find(|(field, _)| *field == number).map(|(_, value)| value)
     }
@@ -151,7 +150,7 @@ mod tests {
         }
         let events: Vec<_> = packets.iter().filter_map(|packet| Some((get(packet, 8)?.clone(), fields(bytes(get(packet, 11)?))))).collect();
         let of = |kind: Kind| events.iter().filter(move |(_, event)| get(event, 9) == Some(&Field::Number(kind as u64)));
-        // A cycle of 1 GHz is a nanosecond.
+        // At 1 GHz a cycle is a nanosecond.
         let begins: Vec<Field> = of(Kind::SliceBegin).map(|(at, _)| at.clone()).collect();
         assert_eq!(begins, [2, 12, 22, 32, 42, 52].map(Field::Number));
         assert_eq!((of(Kind::SliceEnd).count(), of(Kind::Instant).count()), (6, 1));
@@ -166,22 +165,22 @@ mod tests {
 
     #[test]
     fn a_trace_has_copies_phases_and_products_of_a_specialised_kernel() {
-        let event = |at, what| BesideEvent { at, slot: 1, what };
-        let load = |number| BesideChange::CopyBegins { warp: 4, number, kind: CopyKind::Load, bytes: 8192, barrier: Some(0x40) };
+        let event = |at, what| AsyncEvent { at, slot: 1, what };
+        let load = |number| AsyncEventKind::CopyBegins { warp: 4, number, kind: CopyKind::Load, bytes: 8192, barrier: Some(0x40) };
         let events = vec![
-            event(2, BesideChange::BarrierBegins { address: 0x40 }),
+            event(2, AsyncEventKind::BarrierBegins { address: 0x40 }),
             event(3, load(7)),
             event(4, load(8)),
-            event(5, BesideChange::WaitBegins { warp: 0, address: 0x40, parity: false }),
-            event(20, BesideChange::CopyEnds { number: 7 }),
-            event(20, BesideChange::PhaseEnds { address: 0x40, parity: false }),
-            event(20, BesideChange::WaitEnds { warp: 0 }),
-            event(22, BesideChange::Product { group: 0b1111, begins: 24, ends: 56 }),
+            event(5, AsyncEventKind::WaitBegins { warp: 0, address: 0x40, parity: false }),
+            event(20, AsyncEventKind::CopyEnds { number: 7 }),
+            event(20, AsyncEventKind::PhaseEnds { address: 0x40, parity: false }),
+            event(20, AsyncEventKind::WaitEnds { warp: 0 }),
+            event(22, AsyncEventKind::Product { group: 0b1111, begins: 24, ends: 56 }),
         ];
-        let state = Some(Doing::Reason(WarpReason::LongScoreboard));
+        let state = Some(WarpActivity::Reason(WarpReason::LongScoreboard));
         let warps = vec![WarpChange { at: 5, warp: 0, state }, WarpChange { at: 5, warp: 4, state }];
         let mut sm = SmActivity { sm: 3, ..SmActivity::default() };
-        events.into_iter().for_each(|event| sm.beside.push(event.at, event));
+        events.into_iter().for_each(|event| sm.async_events.push(event.at, event));
         warps.into_iter().for_each(|change| sm.warps.push(change.at, change));
         let folder = tempfile::tempdir().unwrap();
         let recorded = Activity { sms: vec![sm], channels: Vec::new() };

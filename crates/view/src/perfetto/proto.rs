@@ -1,7 +1,7 @@
-//! The messages of Perfetto's trace format that are written, after `protos/perfetto/trace` of github.com/google/perfetto, in the encoding of
+//! The written messages of Perfetto's trace format, according to `protos/perfetto/trace` of github.com/google/perfetto, in the encoding of
 //! Protocol Buffers: each field is its number and kind, then its value.
 
-/// A message that is being written.
+/// An encoded message to which fields are appended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Message(Vec<u8>);
 
@@ -11,7 +11,7 @@ const EIGHT_BYTES: u64 = 1;
 const LENGTH: u64 = 2;
 
 impl Message {
-    /// Seven bits per byte, the least significant first; the top bit says that there are more.
+    /// Appends a varint: seven bits per byte, the least significant first; the top bit marks that more bytes follow.
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -24,14 +24,14 @@ impl Message {
         self.varint(field << 3 | kind);
     }
 
-    /// A whole number.
+    /// Appends a field with a whole number.
     fn number(mut self, field: u64, value: u64) -> Self {
         self.key(field, VARINT);
         self.varint(value);
         self
     }
 
-    /// A `double`.
+    /// Appends a field with a `double`.
     fn double(mut self, field: u64, value: f64) -> Self {
         self.key(field, EIGHT_BYTES);
         self.0.extend(value.to_le_bytes());
@@ -61,7 +61,7 @@ impl Message {
     }
 }
 
-/// `TrackDescriptor`: what events are shown on.
+/// `TrackDescriptor`: a track, on which events are shown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Track<'a> {
     pub(super) uuid: u64,
@@ -69,7 +69,7 @@ pub(super) struct Track<'a> {
     pub(super) parent: Option<u64>,
     /// The unit of a counter.
     pub(super) unit: Option<&'a str>,
-    /// The name of the process that the track stands for.
+    /// The name of the process that the track represents.
     pub(super) process: Option<&'a str>,
 }
 
@@ -84,7 +84,7 @@ impl Track<'_> {
     }
 }
 
-/// What happens, with the numbers of `TrackEvent.Type`.
+/// Types of events, with the numbers of `TrackEvent.Type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     SliceBegin = 1,
@@ -93,14 +93,14 @@ pub(super) enum Kind {
     Counter = 4,
 }
 
-/// A fact of an event.
+/// A value of an event's annotation.
 #[derive(Clone, Debug)]
 pub(super) enum Fact {
     Number(u64),
     Text(String),
 }
 
-/// `TrackEvent`.
+/// `TrackEvent`: an event on a track.
 #[derive(Clone, Debug)]
 pub(super) struct Event<'a> {
     pub(super) kind: Kind,
@@ -125,12 +125,12 @@ impl Event<'_> {
     }
 }
 
-/// `Trace`: packets one after the other.
+/// `Trace`: a sequence of packets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trace(Message);
 
 impl Trace {
-    /// Adds a track, before its first event.
+    /// Adds a track; must precede its first event.
     pub(super) fn track(&mut self, track: &Track<'_>) {
         self.packet(Message::default().message(60, &track.message()));
     }
@@ -140,12 +140,12 @@ impl Trace {
         self.packet(Message::default().number(8, nanoseconds).message(11, &event.message()));
     }
 
-    /// Packets of one writer have one number.
+    /// All packets of a writer have the same sequence number.
     fn packet(&mut self, packet: Message) {
         self.0 = std::mem::take(&mut self.0).message(1, &packet.number(10, 1));
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0.0
     }
@@ -155,7 +155,7 @@ impl Trace {
 pub(super) mod tests {
     use super::*;
 
-    /// A value of a field.
+    /// The value of a decoded field.
     #[derive(Clone, Debug, PartialEq)]
     pub(in super::super) enum Value {
         Number(u64),
@@ -176,7 +176,7 @@ pub(super) mod tests {
         value
     }
 
-    /// The fields of a message, in their order.
+    /// Decodes the fields of a message in their order.
     pub(in super::super) fn fields(mut bytes: &[u8]) -> Vec<(u64, Value)> {
         let mut fields = Vec::new();
         while !bytes.is_empty() {
@@ -203,7 +203,7 @@ pub(super) mod tests {
 
     #[test]
     fn fields_are_encoded_as_the_format_says() {
-        // The examples of the encoding's documentation.
+        // The expected bytes are from the documentation of the encoding.
         assert_eq!(Message::default().number(1, 150).0, [0x08, 0x96, 0x01]);
         assert_eq!(Message::default().text(2, "testing").0, [0x12, 0x07, 0x74, 0x65, 0x73, 0x74, 0x69, 0x6e, 0x67]);
         let inner = Message::default().number(1, 150);

@@ -1,12 +1,12 @@
-//! A trace that is being written: tracks of one run, and what happens on them at core cycles.
+//! Writer of a trace: the tracks of one run, and events at core cycles.
 
 use super::super::RunFolder;
 use super::proto::{Event, Fact, Kind, Trace, Track};
 
-/// The track that all others belong to.
+/// Id of the root track.
 const RUN: u64 = 1;
 
-/// A trace that is being written.
+/// Writer of a trace.
 pub(super) struct Writer {
     trace: Trace,
     tracks: u64,
@@ -14,7 +14,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// A trace with a track for the run.
+    /// Creates a trace with a root track for the run.
     pub(super) fn new(run: &RunFolder) -> Self {
         let mut writer = Self { trace: Trace::default(), tracks: RUN, nanoseconds_per_cycle: seconds_of_a_cycle(run) * 1e9 };
         let name = format!("{} on {}", run.stats.text("workload"), run.stats.text("machine"));
@@ -22,17 +22,17 @@ impl Writer {
         writer
     }
 
-    /// The trace as bytes.
+    /// Returns the trace as bytes.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.trace.into_bytes()
     }
 
-    /// A new track under the run; `unit` makes it one of a counter.
+    /// Adds a track under the run; a track with a `unit` is a counter.
     pub(super) fn track(&mut self, name: &str, unit: Option<&str>) -> u64 {
         self.track_of(RUN, name, unit)
     }
 
-    /// A new track under another one.
+    /// Adds a track under another track.
     pub(super) fn track_of(&mut self, parent: u64, name: &str, unit: Option<&str>) -> u64 {
         self.tracks += 1;
         self.trace.track(&Track { uuid: self.tracks, name, parent: Some(parent), unit, process: None });
@@ -43,20 +43,20 @@ impl Writer {
         self.trace.event((cycle * self.nanoseconds_per_cycle).round() as u64, event);
     }
 
-    /// A slice from one core cycle to another.
+    /// Adds a slice from one core cycle to another.
     pub(super) fn slice(&mut self, track: u64, (begin, end): (f64, f64), name: &str, facts: Vec<(&str, Fact)>) {
         self.event(begin, &Event { kind: Kind::SliceBegin, track, name: Some(name), value: None, facts });
         self.event(end, &Event { kind: Kind::SliceEnd, track, name: None, value: None, facts: Vec::new() });
     }
 
-    /// A counter that has each value from the end of the step before to that of its own.
+    /// Adds a counter that has each value from the end of the previous step to the end of its step.
     pub(super) fn counter(&mut self, name: &str, unit: &str, ends: &[f64], values: &[Option<f64>]) {
         let track = self.track(name, Some(unit));
         let mut begin = 0.0;
         let mut before = None;
         for (end, value) in ends.iter().zip(values) {
             let value = value.unwrap_or(0.0);
-            // Equal values make no point of their own.
+            // A value that equals the previous one needs no event.
             if before != Some(value) {
                 self.event(begin, &Event { kind: Kind::Counter, track, name: None, value: Some(value), facts: Vec::new() });
             }
@@ -66,7 +66,7 @@ impl Writer {
     }
 }
 
-/// Seconds of a core cycle.
+/// Returns the duration of a core cycle in seconds.
 pub(super) fn seconds_of_a_cycle(run: &RunFolder) -> f64 {
     1e-3 / run.stats.number(&["core_khz"]).filter(|khz| *khz > 0.0).unwrap_or(1e6)
 }

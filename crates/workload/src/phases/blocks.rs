@@ -1,24 +1,25 @@
-//! Basic blocks of a kernel: its static instructions in program order, each with whether a block starts there.
+//! Basic blocks of a kernel: its static instructions in program order, each with a flag for the start of a block.
 //!
-//! A kernel model knows its blocks. A trace does not name the targets of its branches, but what warps did shows them: an
-//! instruction starts a block when some warp came to it from elsewhere than the instruction before it, or when lanes that
-//! jumped met the others there; and a block ends with a branch, an exit, and any instruction that some warp left sideways.
-//! BSSY and BSYNC are of the branch class and end no block: their lanes always go on with the next instruction.
+//! A kernel model knows its blocks. A trace does not name the targets of its branches, so the blocks follow from the execution of its
+//! warps. An instruction starts a block if some warp reached it from an instruction other than its predecessor, or if lanes that jumped
+//! reconverged with other lanes there. A block ends with a branch, an exit, and any instruction that some warp left for an instruction
+//! other than its successor. BSSY and BSYNC belong to the branch class and end no block: their lanes always continue with the next
+//! instruction.
 
 use warpshard_base::LaneMask;
 
 use crate::{CtaProgram, OpClass, StaticInst};
 
-/// The blocks that a source knows, as a list of the static instructions that start one.
-pub(super) fn known(code: &[StaticInst], blocks: &[u32]) -> Vec<(u32, bool)> {
+/// Returns the blocks of a source that lists the static instructions at which blocks start.
+pub(super) fn listed(code: &[StaticInst], blocks: &[u32]) -> Vec<(u32, bool)> {
     let mut all: Vec<(u32, bool)> = (0..code.len() as u32).map(|index| (index, false)).collect();
     blocks.iter().for_each(|&index| all[index as usize].1 = true);
     all.sort_by_key(|&(index, _)| (code[index as usize].pc, index));
     all
 }
 
-/// The blocks that the warps of one CTA show; instructions that none of them executes are left out.
-pub(super) fn seen(program: &CtaProgram) -> Vec<(u32, bool)> {
+/// Derives the blocks from the execution of the warps of one CTA; omits instructions that no warp executes.
+pub(super) fn observed(program: &CtaProgram) -> Vec<(u32, bool)> {
     let code = &program.code;
     let mut executed = vec![false; code.len()];
     for warp in &program.warps {
@@ -31,12 +32,12 @@ pub(super) fn seen(program: &CtaProgram) -> Vec<(u32, bool)> {
     let mut place = vec![0_usize; code.len()];
     order.iter().enumerate().for_each(|(at, &index)| place[index as usize] = at);
 
-    // One more than there are instructions: the last instruction always ends a block.
+    // One entry more than there are instructions, since the last instruction always ends a block.
     let mut leads = vec![false; order.len() + 1];
     for warp in &program.warps {
         let mut instructions = warp.read();
         let mut here = instructions.next();
-        // Lanes that jumped and have not been seen since.
+        // Masks of lanes that jumped and have not executed an instruction since.
         let mut away: Vec<LaneMask> = Vec::new();
         while let Some(inst) = here {
             let next = instructions.next();

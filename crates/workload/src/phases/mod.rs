@@ -1,17 +1,17 @@
 //! Phases of a kernel: runs of instructions that a warp can execute without waiting for a long operation of the same run.
 //!
-//! Input: the static instructions of a kernel with one CTA's streams, and a latency per instruction class. Output: per
-//! static instruction, the distance to the end of its phase and the length of its phase, in a table that a warp scheduler
-//! reads with one look-up per instruction.
+//! Inputs: the static instructions of a kernel with one CTA's streams, and a latency per instruction class. Outputs: per static
+//! instruction, the distance to the end of its phase and the length of its phase, in a table that a warp scheduler reads with one look-up
+//! per instruction.
 //!
-//! Source: "Workload-aware scheduling techniques", 3.3.1 (definition) and 3.4.2.1 (how they are found). A long-latency
-//! instruction is a load, a store, a branch or a barrier. An instruction that reads a register that such an instruction of
-//! the same phase wrote starts a new phase, and so does each basic block. The distance of an instruction is the sum of the
-//! latencies from it to the end of its phase, its own included; the length of a phase is the distance of its first.
+//! Source: "Workload-aware scheduling techniques", 3.3.1 (definition) and 3.4.2.1 (method). A long-latency instruction is a load, a store,
+//! a branch or a barrier. An instruction that reads a register that such an instruction of the same phase wrote starts a new phase, and
+//! each basic block starts a new phase, too. The distance of an instruction is the sum of the latencies from it to the end of its phase,
+//! including its own latency; the length of a phase is the distance of its first instruction.
 //!
-//! The result depends on the kernel alone: instructions are taken in the order of their program counters, and of a recorded
-//! trace those count that the first CTA executes, whatever else was decoded by then. A static instruction that is not
-//! among them is a phase of its own with distance 0.
+//! The result depends on the kernel alone: instructions are taken in the order of their program counters. Of a recorded trace only the
+//! instructions that the first CTA executes count, regardless of other CTAs that are already decoded. Any other static instruction forms a
+//! separate phase with distance 0.
 
 mod blocks;
 mod latency;
@@ -24,18 +24,18 @@ use warpshard_base::CtaIndex;
 
 use crate::{CtaProgram, Kernel, MemSpace, NO_REGISTER, OpClass, StaticInst};
 
-/// Which instructions have a long latency, so that reading their result ends a phase.
+/// The set of long-latency instructions: reading the result of such an instruction ends a phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LongOps {
-    /// Loads, stores and atomics on any memory, textures, branches and barriers: the thesis's own choice.
+    /// Loads, stores and atomics on any memory, textures, branches and barriers, as in the thesis.
     #[default]
     All,
-    /// Accesses of device memory (global, local, generic, texture) alone.
+    /// Only accesses of device memory (global, local, generic, texture).
     DeviceMemory,
 }
 
 impl LongOps {
-    /// Whether `inst` is one.
+    /// Returns true if `inst` is a long-latency instruction.
     pub fn includes(self, inst: &StaticInst) -> bool {
         let device = |space| matches!(space, MemSpace::Global | MemSpace::Local | MemSpace::Generic | MemSpace::Texture);
         match self {
@@ -48,23 +48,23 @@ impl LongOps {
     }
 }
 
-/// One phase.
+/// A phase of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase {
-    /// Place of its first instruction in [`Phases::order`].
+    /// Position of the first instruction of the phase in [`Phases::order`].
     pub first: u32,
-    /// Instructions in it.
+    /// Number of instructions in the phase.
     pub instructions: u32,
-    /// Summed latencies of its instructions.
+    /// Sum of the latencies of the instructions.
     pub length: u16,
-    /// Whether it starts with a basic block, not with a dependence.
+    /// True if the phase starts with a basic block, false if it starts with a dependence.
     pub block: bool,
 }
 
-/// The phases of a kernel. Indices are those of [`CtaProgram::code`], as streams carry them.
+/// The phases of a kernel. Instructions are indexed as in [`CtaProgram::code`] and in streams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phases {
-    /// Per static instruction.
+    /// Distance to the end of the phase, per static instruction.
     distance: Vec<u16>,
     length: Vec<u16>,
     starts: Vec<u64>,
@@ -73,18 +73,18 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// The phases of a kernel launch, from the blocks that its source knows or else from its first CTA, which is decoded.
+    /// Computes the phases of a kernel launch, from the blocks of its source or else from its first CTA, which this call decodes.
     pub fn of_kernel(kernel: &Kernel, latencies: &Latencies, long: LongOps) -> Self {
         let program = kernel.source.cta(CtaIndex(0));
         match kernel.source.blocks() {
-            Some(blocks) => Self::of(&program.code, &blocks::known(&program.code, blocks), latencies, long),
+            Some(blocks) => Self::of(&program.code, &blocks::listed(&program.code, blocks), latencies, long),
             None => Self::of_program(&program, latencies, long),
         }
     }
 
-    /// The phases of a program whose basic blocks are seen from what its warps execute.
+    /// Computes the phases of a program whose basic blocks follow from the execution of its warps.
     pub fn of_program(program: &CtaProgram, latencies: &Latencies, long: LongOps) -> Self {
-        Self::of(&program.code, &blocks::seen(program), latencies, long)
+        Self::of(&program.code, &blocks::observed(program), latencies, long)
     }
 
     fn of(code: &[StaticInst], blocks: &[(u32, bool)], latencies: &Latencies, long: LongOps) -> Self {
@@ -102,7 +102,7 @@ impl Phases {
                 phase.length = phase.length.saturating_add(latencies.of(inst));
             }
             if inst.dst != NO_REGISTER {
-                // A wide load names the first of its registers.
+                // A wide load names only the first of its registers.
                 let width = inst.mem.map_or(1, |mem| u16::from(mem.width).div_ceil(4));
                 (inst.dst..inst.dst.saturating_add(width)).for_each(|register| written.set(register, long.includes(inst)));
             }
@@ -128,47 +128,47 @@ impl Phases {
         table
     }
 
-    /// Latencies from the instruction to the end of its phase, its own included; at most 65535, and 0 for an instruction
-    /// that the table does not know.
+    /// Returns the sum of latencies from the instruction to the end of its phase, including its own latency; at most 65535, and 0 for an
+    /// instruction that is not in the table.
     #[inline]
     pub fn distance(&self, index: u32) -> u16 {
         self.distance.get(index as usize).copied().unwrap_or(0)
     }
 
-    /// The length of the phase that the instruction belongs to; limits as for [`Self::distance`].
+    /// Returns the length of the instruction's phase, with the same limits as [`Self::distance`].
     #[inline]
     pub fn length(&self, index: u32) -> u16 {
         self.length.get(index as usize).copied().unwrap_or(0)
     }
 
-    /// Whether the instruction is the first of its phase; one that the table does not know is.
+    /// Returns true if the instruction is the first of its phase, or is not in the table.
     #[inline]
     pub fn starts(&self, index: u32) -> bool {
         self.starts.get(index as usize / 64).is_none_or(|bits| bits >> (index % 64) & 1 != 0)
     }
 
-    /// The static instructions that belong to phases, by their index, in program order.
+    /// Returns the indices of the static instructions that belong to phases, in program order.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// All phases in program order.
+    /// Returns all phases in program order.
     pub fn list(&self) -> &[Phase] {
         &self.phases
     }
 
-    /// The length of the longest phase; 0 without phases.
+    /// Returns the length of the longest phase; 0 without phases.
     pub fn longest(&self) -> u16 {
         self.phases.iter().map(|phase| phase.length).max().unwrap_or(0)
     }
 
-    /// The length of the shortest phase; 0 without phases.
+    /// Returns the length of the shortest phase; 0 without phases.
     pub fn shortest(&self) -> u16 {
         self.phases.iter().map(|phase| phase.length).min().unwrap_or(0)
     }
 }
 
-/// A set of general registers; RZ and "no register" are never in it.
+/// A set of general registers; it never contains RZ or "no register".
 #[derive(Clone, Copy, Debug, Default)]
 struct Registers([u64; 4]);
 

@@ -1,4 +1,4 @@
-//! The thesis's examples, and phases of models and traces alike.
+//! Tests with the thesis's examples, and with phases of models and traces.
 
 use warpshard_base::LaneMask;
 
@@ -27,7 +27,7 @@ fn access(kind: MemKind, space: MemSpace, width: u8, dst: u16, src: [u16; 4]) ->
     StaticInst { mem: Some(MemInst { space, kind, width, cache: CachePolicy::All }), ..alu(class, dst, src) }
 }
 
-/// One warp that executes `code` from top to bottom.
+/// Creates a program of one warp that executes `code` in order.
 fn straight(mut code: Vec<StaticInst>) -> CtaProgram {
     let mut builder = StreamBuilder::default();
     for (i, inst) in code.iter_mut().enumerate() {
@@ -72,8 +72,8 @@ fn the_vector_addition_of_the_thesis_has_two_phases_of_18_and_10() {
     assert_eq!((phases.longest(), phases.shortest()), (18, 10));
 }
 
-/// 3.3.1: several instructions may depend on long operations of the phase before, and it takes a dependence on a long
-/// operation of the current phase to start another.
+/// 3.3.1: several instructions may depend on long operations of the previous phase; only a dependence on a long operation of the current
+/// phase starts another phase.
 #[test]
 fn only_a_long_operation_of_the_same_phase_starts_another() {
     let load = |dst| access(MemKind::Load, MemSpace::Global, 4, dst, [9, R, R, R]);
@@ -84,7 +84,7 @@ fn only_a_long_operation_of_the_same_phase_starts_another() {
 }
 
 #[test]
-fn a_wide_load_writes_all_its_registers_and_a_short_operation_takes_a_register_back() {
+fn a_wide_load_marks_all_its_registers_and_a_short_operation_clears_a_register() {
     let wide = access(MemKind::Load, MemSpace::Global, 16, 4, [9, R, R, R]);
     let read = |register| alu(OpClass::Sp, 20, [register, R, R, R]);
     assert_eq!(of(vec![wide, read(7)]).list().len(), 2);
@@ -94,7 +94,7 @@ fn a_wide_load_writes_all_its_registers_and_a_short_operation_takes_a_register_b
 }
 
 #[test]
-fn shared_memory_can_be_left_out() {
+fn shared_memory_can_be_excluded() {
     let code = vec![access(MemKind::Load, MemSpace::Shared, 4, 1, [9, R, R, R]), alu(OpClass::Sp, 2, [1, R, R, R])];
     let program = straight(code);
     let count = |long| Phases::of_program(&program, &Latencies::COMPILER, long).list().len();

@@ -1,36 +1,36 @@
-//! Streams of more than one part: one part is at hand as words, the others are kept compressed.
+//! Streams of several parts: one part is loaded as words, the others are compressed.
 //!
-//! A warp's instructions are decoded in order, and the addresses of an access are read before hundreds more are decoded. So two parts
-//! are needed at any time: the one that is being decoded and the one before it.
+//! A warp's instructions are decoded in order, and the addresses of an access are read before hundreds of further instructions are decoded.
+//! So two parts are needed at any time: the part that is being decoded and the previous part.
 
 use std::sync::Arc;
 
-use super::store::Held;
+use super::store::StoredPart;
 use super::word::MASK_FOLLOWS;
 
-/// Least words of a part that is not the last. A warp's instructions under way fit many times.
-pub(super) const PART_WORDS: usize = 16 << 10;
-/// Set in places that lie in a part with an odd number.
-pub(super) const ODD: u32 = 1 << 31;
+/// Minimum number of words of a part that is not the last, which is many times larger than a warp's instructions in flight.
+pub(super) const MIN_PART_WORDS: usize = 16 << 10;
+/// Bit that is set in positions that lie in a part with an odd number.
+pub(super) const ODD_PART_BIT: u32 = 1 << 31;
 
-/// A part, and how many instructions come before it.
+/// A part, and the number of instructions before it.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Part {
     pub(super) before: u32,
-    pub(super) held: Held,
+    pub(super) held: StoredPart,
 }
 
-/// All parts of a stream, in their order.
+/// All parts of a stream, in order.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Parts {
-    /// Instructions of the stream.
+    /// Number of instructions of the stream.
     pub(super) len: u32,
     pub(super) list: Box<[Part]>,
 }
 
 impl Parts {
-    /// The words of a part, after the number of instructions of the stream. In place of a part that cannot be read there are instructions without
-    /// lanes; the run ends with the failure of the store.
+    /// Returns the number of instructions of the stream, followed by the words of a part. If the part cannot be read, returns instructions
+    /// without active lanes instead; the run then ends with the failure of the store.
     pub(super) fn words(&self, number: usize) -> Arc<[u32]> {
         let mut words = vec![self.len];
         if !self.list[number].held.read(&mut words) {
@@ -41,28 +41,28 @@ impl Parts {
     }
 }
 
-/// Where a reader is in a stream of several parts.
+/// The position of a reader in a stream of several parts.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Window {
     pub(super) parts: Arc<Parts>,
-    /// The part that is at hand.
+    /// Number of the loaded part.
     number: usize,
-    /// The words of the part before it.
+    /// Words of the previous part.
     earlier: Arc<[u32]>,
 }
 
 impl Window {
-    /// At the beginning of a stream.
+    /// Creates a window at the beginning of a stream.
     pub(super) fn new(parts: Arc<Parts>) -> Self {
         Self { parts, number: 0, earlier: Arc::default() }
     }
 
-    /// The words in which `place` lies: those at hand or those before them.
-    pub(super) fn holding<'a>(&'a self, at_hand: &'a [u32], place: u32) -> &'a [u32] {
-        if place & ODD == self.parity() { at_hand } else { &self.earlier }
+    /// Returns the words that contain the position `place`: the loaded part or the previous part.
+    pub(super) fn words_at<'a>(&'a self, at_hand: &'a [u32], place: u32) -> &'a [u32] {
+        if place & ODD_PART_BIT == self.parity() { at_hand } else { &self.earlier }
     }
 
-    /// Goes on to the next part, if there is one.
+    /// Advances to the next part; returns false if there is none.
     pub(super) fn advance(&mut self, at_hand: &mut Arc<[u32]>) -> bool {
         let more = self.number + 1 < self.parts.list.len();
         if more {
@@ -72,8 +72,8 @@ impl Window {
         more
     }
 
-    /// Goes to the part that instruction `number` lies in, and returns how many instructions come before that part.
-    pub(super) fn go_to(&mut self, number: u32, at_hand: &mut Arc<[u32]>) -> u32 {
+    /// Loads the part that contains instruction `number`; returns the number of instructions before that part.
+    pub(super) fn seek(&mut self, number: u32, at_hand: &mut Arc<[u32]>) -> u32 {
         let list = &self.parts.list;
         self.number = list.partition_point(|part| part.before <= number).saturating_sub(1);
         *at_hand = self.parts.words(self.number);
@@ -81,7 +81,7 @@ impl Window {
         list[self.number].before
     }
 
-    /// Bit 31 of the places in the part at hand.
+    /// Returns bit 31 of the positions in the loaded part.
     pub(super) fn parity(&self) -> u32 {
         (self.number as u32 & 1) << 31
     }

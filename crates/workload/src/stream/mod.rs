@@ -1,9 +1,10 @@
 //! The dynamic instruction stream of one warp, in words of 32 bits.
 //!
-//! An instruction is one word: bits 0 to 23 the index of its [`super::StaticInst`], bits 24 to 26 the form of its
-//! addresses, bit 31 set when a mask word follows (else all 32 lanes are active). Then come, in this order, the mask word
-//! and the addresses: affine (base low, base high, stride), deltas (base low, base high, then one signed word per further
-//! active lane) or a list (two words per active lane), or a payload (their number, and words). So an ALU instruction takes 4 bytes and an affine access 16.
+//! An instruction is one word: bits 0 to 23 the index of its [`super::StaticInst`], bits 24 to 26 the form of its addresses, bit 31 set if
+//! a mask word follows (else all 32 lanes are active). Then come, in this order, the mask word and the addresses. The addresses are affine
+//! (base low, base high, stride), deltas (base low, base high, then one signed word per further active lane) or a list (two words per
+//! active lane). Instead of addresses there may be a payload (the number of words, then the words). So an ALU instruction takes 4 bytes and
+//! an affine access 16.
 //!
 //! A stream of more than 64 KiB has parts (`long`), of which a reader holds two as words; the others are compressed, in memory or in a
 //! temporary file (`store`). So the memory that a run needs for streams does not grow with their length.
@@ -19,15 +20,15 @@ use rustc_hash::FxHasher;
 
 use warpshard_base::{LaneMask, prefetch};
 
-use long::{ODD, PART_WORDS, Part, Parts, Window};
+use long::{MIN_PART_WORDS, ODD_PART_BIT, Part, Parts, Window};
 use store::Store;
 use word::{FORM_SHIFT, INDEX_MASK, MASK_FOLLOWS, MASK_SHIFT};
 
-/// How the addresses of an access are written down.
+/// The encoding of the addresses of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 #[repr(u8)]
 pub enum AddressForm {
-    /// No memory access.
+    /// No addresses.
     #[default]
     None = 0,
     /// `base + i * stride` for the i-th active lane.
@@ -36,49 +37,50 @@ pub enum AddressForm {
     Deltas = 2,
     /// One address per active lane.
     List = 3,
-    /// No addresses: words whose meaning the instruction gives ([`WarpStream::payload`]).
+    /// No addresses but words whose meaning depends on the instruction ([`WarpStream::payload`]).
     Payload = 4,
 }
 
-/// The recorded or generated instructions of one warp. What is read in order, [`WarpStream::read`] reads; an SM keeps the place of each warp itself.
+/// The recorded or generated instructions of one warp. [`WarpStream::read`] reads them in order; an SM instead keeps a cursor for each
+/// warp.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 pub struct WarpStream {
-    /// The number of instructions of the whole stream, then the part that is at hand; empty where there are no instructions.
+    /// The number of instructions of the whole stream, then the loaded part; empty without instructions.
     words: Arc<[u32]>,
-    /// Where the part at hand lies in a stream of several.
+    /// Position of the loaded part in a stream of several parts.
     window: Option<Box<Window>>,
 }
 
 impl WarpStream {
-    /// Instructions in the stream.
+    /// Returns the number of instructions in the stream.
     pub fn len(&self) -> u32 {
         self.words.first().copied().unwrap_or(0)
     }
 
-    /// Whether the warp has nothing to execute.
+    /// Returns true if the warp has no instructions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes that the stream occupies, compressed parts as they are.
+    /// Returns the bytes that the stream occupies, with the compressed size of compressed parts.
     pub fn bytes(&self) -> usize {
         let parts = self.window.iter().flat_map(|window| &window.parts.list).map(|part| part.held.bytes());
         self.words.len() * 4 + parts.sum::<usize>()
     }
 
-    /// All instructions in order.
+    /// Returns a reader of all instructions in order.
     pub fn read(&self) -> Reader {
         let mut stream = self.clone();
-        let cursor = stream.go_to(0);
+        let cursor = stream.seek(0);
         Reader { stream, cursor }
     }
 
-    /// Whether both streams are the same allocation, as equal warps of a trace are.
+    /// Returns true if both streams share an allocation, as equal warps of a trace do.
     pub fn shares_memory_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.words, &other.words)
     }
 
-    /// A hash of the contents, equal for equal streams and the same on every machine run.
+    /// Returns a hash of the contents, equal for equal streams and the same on every host.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = FxHasher::default();
         self.for_each_part(|words| words.hash(&mut hasher));
@@ -93,14 +95,15 @@ impl WarpStream {
         }
     }
 
-    /// The instruction at `cursor`, which moves past it; `None` at the end of the part at hand, where [`WarpStream::advance`] may go on.
+    /// Returns the instruction at `cursor` and moves the cursor past it; `None` at the end of the loaded part, after which
+    /// [`WarpStream::advance`] may load another part.
     #[inline]
     pub fn next(&self, cursor: &mut Cursor) -> Option<DynInst> {
-        let odd = cursor.0 & ODD;
+        let odd = cursor.0 & ODD_PART_BIT;
         let mut at = (cursor.0 ^ odd) as usize;
         let word = *self.words.get(at)?;
         at += 1;
-        // The word read as a mask is the head itself where none follows, and does not count then.
+        // Without a mask word this reads the head itself as the mask, and the bits set on the right override it.
         let follows = word >> MASK_SHIFT;
         let mask = LaneMask(self.words[at - 1 + follows as usize] | follows.wrapping_sub(1));
         at += follows as usize;
@@ -114,7 +117,8 @@ impl WarpStream {
                 3 => AddressForm::List,
                 _ => AddressForm::Payload,
             };
-            // The addresses are read when it reaches the load/store unit, and many of them lie outside the host's cache line.
+            // The addresses are read when the instruction reaches the load/store unit, and many addresses lie outside this cache line of
+            // the host.
             self.prefetch_word(at + 16);
             at += match form {
                 AddressForm::Deltas => 1 + (lanes as usize).max(1),
@@ -127,24 +131,24 @@ impl WarpStream {
         Some(DynInst { index: word & INDEX_MASK, mask, form, lanes: lanes as u8, addresses_at })
     }
 
-    /// Goes on to the next part where `cursor` is at the end of the part at hand; returns whether there is one.
+    /// Loads the next part if `cursor` is at the end of the loaded part; returns false if there is none.
     #[cold]
     pub fn advance(&mut self, cursor: &mut Cursor) -> bool {
         let Some(window) = &mut self.window else { return false };
         let more = window.advance(&mut self.words);
         if more {
-            *cursor = Cursor(FIRST | window.parity());
+            *cursor = Cursor(FIRST_POSITION | window.parity());
         }
         more
     }
 
-    /// Goes to the instruction after `instructions` others and returns its place; the end where there are fewer. Forgets the addresses of
-    /// instructions decoded before.
-    pub fn go_to(&mut self, instructions: u32) -> Cursor {
+    /// Returns the position after `instructions` instructions, or the end if there are fewer. The addresses of instructions decoded before
+    /// become unavailable.
+    pub fn seek(&mut self, instructions: u32) -> Cursor {
         let (mut cursor, mut before) = (Cursor::default(), 0);
         if let Some(window) = &mut self.window {
-            before = window.go_to(instructions.min(window.parts.len), &mut self.words);
-            cursor = Cursor(FIRST | window.parity());
+            before = window.seek(instructions.min(window.parts.len), &mut self.words);
+            cursor = Cursor(FIRST_POSITION | window.parity());
         }
         for _ in before..instructions {
             if self.next(&mut cursor).is_none() {
@@ -154,16 +158,16 @@ impl WarpStream {
         cursor
     }
 
-    /// Whether `cursor` is at the end of the part at hand and there are others.
+    /// Returns true if `cursor` is at the end of the loaded part of a stream with several parts.
     #[inline]
     pub fn part_ends_at(&self, cursor: Cursor) -> bool {
-        self.window.is_some() && (cursor.0 & !ODD) as usize == self.words.len()
+        self.window.is_some() && (cursor.0 & !ODD_PART_BIT) as usize == self.words.len()
     }
 
     /// Prefetches the instruction at `cursor`.
     #[inline]
     pub fn prefetch(&self, cursor: Cursor) {
-        self.prefetch_word((cursor.0 & !ODD) as usize);
+        self.prefetch_word((cursor.0 & !ODD_PART_BIT) as usize);
     }
 
     #[inline]
@@ -173,18 +177,18 @@ impl WarpStream {
         }
     }
 
-    /// The words from the addresses of `inst` on.
+    /// Returns the words from the addresses of `inst` on.
     #[inline]
     fn tail(&self, inst: &DynInst) -> &[u32] {
         let words = match &self.window {
             None => &*self.words,
-            Some(window) => window.holding(&self.words, inst.addresses_at),
+            Some(window) => window.words_at(&self.words, inst.addresses_at),
         };
-        &words[(inst.addresses_at & !ODD) as usize..]
+        &words[(inst.addresses_at & !ODD_PART_BIT) as usize..]
     }
 
-    /// Writes the address of the i-th active lane of `inst` to `out[i]` and returns how many there are. At most one part may have been begun
-    /// since `inst` was decoded.
+    /// Writes the address of the i-th active lane of `inst` to `out[i]` and returns the number of addresses. At most one part may have been
+    /// loaded since `inst` was decoded.
     pub fn addresses(&self, inst: &DynInst, out: &mut [u64; 32]) -> usize {
         let lanes = usize::from(inst.lanes);
         let words = self.tail(inst);
@@ -216,7 +220,7 @@ impl WarpStream {
         lanes
     }
 
-    /// The payload of `inst`; empty where it has none. At most one part may have been begun since `inst` was decoded.
+    /// Returns the payload of `inst`; empty without a payload. At most one part may have been loaded since `inst` was decoded.
     pub fn payload(&self, inst: &DynInst) -> &[u32] {
         match (inst.form, self.tail(inst)) {
             (AddressForm::Payload, [count, words @ ..]) => words.get(..*count as usize).unwrap_or_default(),
@@ -224,7 +228,7 @@ impl WarpStream {
         }
     }
 
-    /// Base and stride of an affine access, without expanding it.
+    /// Returns base and stride of an affine access without expanding its addresses.
     #[inline]
     pub fn affine(&self, inst: &DynInst) -> Option<(u64, i32)> {
         if inst.form != AddressForm::Affine {
@@ -236,7 +240,7 @@ impl WarpStream {
 }
 
 impl PartialEq for WarpStream {
-    /// Equal instructions, whatever part is at hand.
+    /// Compares the instructions, regardless of the loaded parts.
     fn eq(&self, other: &Self) -> bool {
         match (&self.window, &other.window) {
             (None, None) => self.words == other.words,
@@ -252,22 +256,22 @@ impl PartialEq for WarpStream {
 
 impl Eq for WarpStream {}
 
-/// Why an instruction stream could not be read back from its temporary file, if one could not. It holds for the whole process.
+/// Returns the reason why an instruction stream could not be read back from its temporary file, if any. It applies to the whole process.
 pub fn streams_failure() -> Option<String> {
     Store::shared().failure()
 }
 
-/// A place in the part of a [`WarpStream`] that is at hand, and in bit 31 whether that part has an odd number.
+/// A position in the loaded part of a [`WarpStream`]; bit 31 is set if that part has an odd number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Cursor(u32);
 
-/// Place of the first instruction of a part.
-const FIRST: u32 = 1;
+/// Position of the first instruction of a part.
+const FIRST_POSITION: u32 = 1;
 
 impl Default for Cursor {
-    /// The beginning of a stream.
+    /// Returns the beginning of a stream.
     fn default() -> Self {
-        Self(FIRST)
+        Self(FIRST_POSITION)
     }
 }
 
@@ -279,7 +283,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Writes the address of the i-th active lane of `inst`, which was the last to be read, to `out[i]` and returns how many there are.
+    /// Writes the address of the i-th active lane of `inst`, the last instruction read, to `out[i]` and returns the number of addresses.
     pub fn addresses(&self, inst: &DynInst, out: &mut [u64; 32]) -> usize {
         self.stream.addresses(inst, out)
     }
@@ -301,11 +305,11 @@ impl Iterator for Reader {
 pub struct DynInst {
     /// Index of the static instruction in [`super::CtaProgram::code`].
     pub index: u32,
-    /// Lanes that execute it; none means predicated off, issued all the same.
+    /// Lanes that execute the instruction; empty if it is predicated off, but it still issues.
     pub mask: LaneMask,
-    /// Form of its addresses.
+    /// Encoding of the addresses.
     pub form: AddressForm,
-    /// How many lanes execute it.
+    /// Number of lanes that execute the instruction.
     pub lanes: u8,
     addresses_at: u32,
 }
@@ -313,14 +317,14 @@ pub struct DynInst {
 /// Builds a [`WarpStream`] instruction by instruction.
 #[derive(Debug)]
 pub struct StreamBuilder {
-    /// A place for the number of instructions, then the part that is being built; empty before the first instruction.
+    /// A word reserved for the number of instructions, then the part that is being built; empty before the first instruction.
     words: Vec<u32>,
     len: u32,
-    /// Where the instruction begins that was appended last with its lanes.
+    /// Position of the last instruction that was appended with a mask.
     last: usize,
-    /// Words after which a part ends.
+    /// Number of words after which a part ends.
     part_words: usize,
-    /// The parts before, and the instructions in them.
+    /// The completed parts, and the number of instructions in them.
     parts: Vec<Part>,
     before: u32,
     store: Option<Arc<Store>>,
@@ -328,12 +332,12 @@ pub struct StreamBuilder {
 
 impl Default for StreamBuilder {
     fn default() -> Self {
-        Self { words: Vec::new(), len: 0, last: 0, part_words: PART_WORDS, parts: Vec::new(), before: 0, store: None }
+        Self { words: Vec::new(), len: 0, last: 0, part_words: MIN_PART_WORDS, parts: Vec::new(), before: 0, store: None }
     }
 }
 
 impl StreamBuilder {
-    /// A builder of streams whose parts have at least `part_words` words, which is 16384 otherwise.
+    /// Creates a builder of streams whose parts have at least `part_words` words; the default is 16384.
     pub fn with_parts(part_words: usize) -> Self {
         Self { part_words, ..Self::default() }
     }
@@ -346,13 +350,13 @@ impl StreamBuilder {
 
     /// Appends an access; `addresses` holds one address per active lane, in lane order.
     ///
-    /// The most compact form that holds them exactly is chosen; none at all is the form of a predicated-off access.
+    /// Chooses the most compact exact encoding; an access without addresses is predicated off.
     pub fn access(&mut self, index: u32, mask: LaneMask, addresses: &[u64]) {
         assert_eq!(addresses.len(), mask.count() as usize, "one address for each active lane");
         if addresses.is_empty() {
             return self.head(index, mask, AddressForm::None);
         }
-        // One pass over the lanes: most lists of a gather are neither affine nor too far apart for differences.
+        // One pass over the lanes computes both tests: most gathers are not affine, but their differences fit.
         let mut deltas = [0; 31];
         let (mut fit, mut differ) = (true, 0);
         for (slot, pair) in deltas.iter_mut().zip(addresses.windows(2)) {
@@ -375,28 +379,28 @@ impl StreamBuilder {
         }
     }
 
-    /// Appends an instruction with words of its own, which [`WarpStream::payload`] hands out.
+    /// Appends an instruction with a payload, which [`WarpStream::payload`] returns.
     pub fn payload(&mut self, index: u32, mask: LaneMask, words: &[u32]) {
         self.head(index, mask, AddressForm::Payload);
         self.words.push(words.len() as u32);
         self.words.extend_from_slice(words);
     }
 
-    /// Appends an access at `base + i * stride` for the i-th active lane; the mask is not empty.
+    /// Appends an access at `base + i * stride` for the i-th active lane; the mask must not be empty.
     pub fn affine(&mut self, index: u32, mask: LaneMask, base: u64, stride: i32) {
         self.head(index, mask, AddressForm::Affine);
         self.wide(base);
         self.words.push(stride as u32);
     }
 
-    /// Appends instructions without addresses, all lanes active, by their indices, each below 2^24.
+    /// Appends instructions without addresses and with all lanes active, by their indices, each below 2^24.
     #[inline]
     pub fn ops(&mut self, indices: &[u32]) {
         debug_assert!(indices.iter().all(|&index| index <= INDEX_MASK), "more than 2^24 static instructions in one kernel");
         let mut rest = indices;
         while !rest.is_empty() {
             self.begin();
-            let room = self.part_words.saturating_sub(self.words.len() - FIRST as usize);
+            let room = self.part_words.saturating_sub(self.words.len() - FIRST_POSITION as usize);
             let (here, after) = rest.split_at(room.clamp(1, rest.len()));
             self.words.extend_from_slice(here);
             self.len += here.len() as u32;
@@ -404,8 +408,8 @@ impl StreamBuilder {
         }
     }
 
-    /// Appends an access of all lanes whose form is known: `tail` is the stride of an affine access, or the 31 differences
-    /// of one in deltas.
+    /// Appends an access of all lanes with a known encoding: `tail` is the stride of an affine access, or the 31 differences of a
+    /// delta-encoded access.
     #[inline]
     pub fn prepared(&mut self, index: u32, form: AddressForm, base: u64, tail: &[u32]) {
         debug_assert!(matches!((form, tail.len()), (AddressForm::Affine, 1) | (AddressForm::Deltas, 31)));
@@ -414,8 +418,8 @@ impl StreamBuilder {
         self.words.extend_from_slice(tail);
     }
 
-    /// The form of the instruction appended last, if it was an access of all lanes, and what [`StreamBuilder::prepared`] takes as
-    /// its tail: the stride first, or the differences.
+    /// Returns the encoding of the last appended instruction, if it was an access of all lanes, and the tail for
+    /// [`StreamBuilder::prepared`]: the stride in the first element, or the differences.
     pub fn last_tail(&self) -> Option<(AddressForm, [u32; 31])> {
         let [head, _, _, words @ ..] = self.words.get(self.last..)? else { return None };
         let form = match (head >> FORM_SHIFT, words.len()) {
@@ -428,12 +432,12 @@ impl StreamBuilder {
         Some((form, tail))
     }
 
-    /// Instructions appended so far.
+    /// Returns the number of instructions appended so far.
     pub fn instructions(&self) -> u32 {
         self.len
     }
 
-    /// The finished stream; the builder is empty again and keeps its allocation.
+    /// Returns the finished stream; the builder is then empty and keeps its allocation.
     pub fn finish(&mut self) -> WarpStream {
         let stream = if self.parts.is_empty() {
             self.words.iter_mut().take(1).for_each(|first| *first = self.len);
@@ -448,7 +452,7 @@ impl StreamBuilder {
         stream
     }
 
-    /// Makes room for an instruction: begins the stream, or the next part of it.
+    /// Prepares for the next instruction: begins the stream, or its next part, if necessary.
     #[inline]
     fn begin(&mut self) {
         if self.words.len().wrapping_sub(1) >= self.part_words {
@@ -465,7 +469,7 @@ impl StreamBuilder {
     }
 
     fn end_part(&mut self) {
-        let held = self.store.get_or_insert_with(Store::shared).keep(&self.words[FIRST as usize..]);
+        let held = self.store.get_or_insert_with(Store::shared).keep(&self.words[FIRST_POSITION as usize..]);
         self.parts.push(Part { before: self.before, held });
         self.before = self.len;
         self.words.clear();
@@ -496,12 +500,12 @@ mod tests {
 
     use super::*;
 
-    /// A builder of streams whose parts are kept in `store`.
+    /// Creates a builder of streams whose parts are kept in `store`.
     fn kept(part_words: usize, store: Arc<Store>) -> StreamBuilder {
         StreamBuilder { store: Some(store), ..StreamBuilder::with_parts(part_words) }
     }
 
-    /// Random instructions of all forms, appended to each of `builders`.
+    /// Appends random instructions of all forms to each of `builders`.
     fn random(seed: u64, instructions: u32, builders: &mut [&mut StreamBuilder]) {
         let mut rng = Rng::keyed(seed, &[]);
         for number in 0..instructions {
@@ -546,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_in_parts_reads_as_one_in_a_piece() {
+    fn a_stream_in_parts_reads_like_a_single_part() {
         for (seed, limit) in [(1, usize::MAX), (2, 3000), (3, 0)] {
             let mut whole = StreamBuilder::with_parts(usize::MAX - 1);
             let mut parted = kept(200, Arc::new(Store::new(limit)));
@@ -559,10 +563,10 @@ mod tests {
             assert_eq!(contents(&mut parted.read()), expected);
             assert!(parted == parted.clone() && parted != whole);
 
-            // As an SM reads: from any place, addresses late but within a part.
+            // Reads like an SM: from any start position, with addresses read late but within a part.
             for start in (0..=whole.len()).step_by(97).chain([whole.len()]) {
                 let mut stream = parted.clone();
-                let mut cursor = stream.go_to(start);
+                let mut cursor = stream.seek(start);
                 let mut late: Vec<(u32, DynInst)> = Vec::new();
                 for number in start..whole.len() {
                     let inst = stream.next(&mut cursor).unwrap_or_else(|| {
@@ -586,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn a_builder_makes_one_stream_after_the_other() {
+    fn a_builder_is_reusable() {
         let mut builder = kept(50, Arc::new(Store::new(0)));
         assert!(builder.finish().is_empty());
         for seed in 1..4 {
@@ -598,7 +602,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_lost_leaves_instructions_without_lanes() {
+    fn a_lost_part_is_read_as_instructions_without_lanes() {
         let store = Arc::new(Store::new(0));
         let mut builder = kept(50, Arc::clone(&store));
         random(1, 100, &mut [&mut builder]);
@@ -629,7 +633,7 @@ mod tests {
     #[test]
     fn a_coalesced_access_takes_16_bytes() {
         let addresses: Vec<u64> = (0..32).map(|i| 0x7f00_0000_0000 + 4 * i).collect();
-        // Three instructions of one word, one of them with a mask, the access, and the number of instructions.
+        // The number of instructions, three instructions of one word, one of them with a mask, and the access.
         assert_eq!(round_trip(LaneMask::FULL, &addresses), (AddressForm::Affine, 4 + 16 + 8 + 4));
     }
 

@@ -1,6 +1,7 @@
-//! Where the parts of long streams are kept: compressed, in memory up to a limit and beyond it in a temporary file without a name.
+//! Storage for the parts of long streams: compressed, in memory up to a limit and beyond it in an unnamed temporary file.
 //!
-//! In: words. Out: the same words. What is kept where has no effect on anything simulated. Space is free again when a part is dropped.
+//! Inputs: words. Outputs: the same words. The storage location has no effect on simulated results. The space of a part is free again when
+//! the part is dropped.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek, SeekFrom, Write};
@@ -8,105 +9,105 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use warpshard_state::{Reader, State, StateError, Writer};
 
-/// Most bytes of compressed parts in memory, over all streams of the process.
-const LIMIT: usize = 1 << 30;
-/// Unit of space in the file, in bytes.
-const BLOCK: usize = 16 << 10;
-/// Streams repeat themselves, so that the fastest level compresses nearly as well as the others.
-const LEVEL: i32 = 1;
+/// Maximum number of bytes of compressed parts in memory, over all streams of the process.
+const MEMORY_LIMIT_BYTES: usize = 1 << 30;
+/// Allocation unit in the file, in bytes.
+const BLOCK_BYTES: usize = 16 << 10;
+/// Compression level of zstd. Streams are so repetitive that the fastest level compresses nearly as well as the others.
+const ZSTD_LEVEL: i32 = 1;
 
-/// Keeps parts of streams.
+/// Storage for parts of streams.
 #[derive(Debug)]
 pub(super) struct Store {
     limit: usize,
-    state: Mutex<Kept>,
+    state: Mutex<StoreState>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoreState {
     in_memory: usize,
     file: Option<File>,
-    /// Why a part could not be read.
+    /// The reason why a part could not be read.
     failure: Option<String>,
-    /// Blocks of the file, and those of them that hold nothing.
+    /// Number of blocks of the file, and the list of free blocks.
     blocks: u32,
     free: Vec<u32>,
 }
 
-/// A part of a stream.
+/// A stored part of a stream.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct StoredPart {
     store: Arc<Store>,
-    place: Place,
+    place: Location,
     words: usize,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Location {
     Memory(Box<[u8]>),
-    /// The blocks, in their order, and the bytes in them.
+    /// The blocks in order, and the number of bytes in them.
     File(Box<[u32]>, usize),
 }
 
 impl Store {
-    /// The store of the process.
+    /// Returns the store of the process.
     pub(super) fn shared() -> Arc<Self> {
-        static SHARED: LazyLock<Arc<Store>> = LazyLock::new(|| Arc::new(Store::new(LIMIT)));
+        static SHARED: LazyLock<Arc<Store>> = LazyLock::new(|| Arc::new(Store::new(MEMORY_LIMIT_BYTES)));
         Arc::clone(&SHARED)
     }
 
-    /// A store that keeps at most `limit` bytes in memory.
+    /// Creates a store that keeps at most `limit` bytes in memory.
     pub(super) fn new(limit: usize) -> Self {
         Self { limit, state: Mutex::default() }
     }
 
-    /// Keeps `words`. Where no file can be written they stay in memory.
-    pub(super) fn keep(self: &Arc<Self>, words: &[u32]) -> Held {
+    /// Stores `words`. If no file can be written they stay in memory.
+    pub(super) fn keep(self: &Arc<Self>, words: &[u32]) -> StoredPart {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let packed = zstd::bulk::compress(&bytes, LEVEL).expect("memory is compressed into memory");
+        let packed = zstd::bulk::compress(&bytes, ZSTD_LEVEL).expect("memory is compressed into memory");
         let mut state = self.lock();
         let written = if state.in_memory + packed.len() > self.limit { state.write(&packed).ok() } else { None };
         let place = match written {
-            Some(blocks) => Place::File(blocks, packed.len()),
+            Some(blocks) => Location::File(blocks, packed.len()),
             None => {
                 state.in_memory += packed.len();
-                Place::Memory(packed.into())
+                Location::Memory(packed.into())
             }
         };
         drop(state);
-        Held { store: Arc::clone(self), place, words: words.len() }
+        StoredPart { store: Arc::clone(self), place, words: words.len() }
     }
 
-    /// Why a part could not be read, if one could not.
+    /// Returns the reason why a part could not be read, if any.
     pub(super) fn failure(&self) -> Option<String> {
         self.lock().failure.clone()
     }
 
-    /// As if the file had gone.
+    /// Simulates the loss of the file.
     #[cfg(test)]
     pub(super) fn lose_file(&self) {
         self.lock().file = None;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, StoreState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl StoreState {
     fn write(&mut self, bytes: &[u8]) -> io::Result<Box<[u32]>> {
         if self.file.is_none() {
             self.file = Some(tempfile::tempfile()?);
         }
         let mut taken = Vec::new();
-        for chunk in bytes.chunks(BLOCK) {
+        for chunk in bytes.chunks(BLOCK_BYTES) {
             let block = self.free.pop().unwrap_or_else(|| {
                 self.blocks += 1;
                 self.blocks - 1
             });
             taken.push(block);
             let file = self.file.as_mut().expect("it was just made");
-            let written = file.seek(SeekFrom::Start(u64::from(block) * BLOCK as u64)).and_then(|_| file.write_all(chunk));
+            let written = file.seek(SeekFrom::Start(u64::from(block) * BLOCK_BYTES as u64)).and_then(|_| file.write_all(chunk));
             if let Err(error) = written {
                 self.free.append(&mut taken);
                 return Err(error);
@@ -117,24 +118,24 @@ impl Kept {
 
     fn read(&mut self, blocks: &[u32], bytes: &mut [u8]) -> io::Result<()> {
         let file = self.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
-        for (block, chunk) in blocks.iter().zip(bytes.chunks_mut(BLOCK)) {
-            file.seek(SeekFrom::Start(u64::from(*block) * BLOCK as u64))?;
+        for (block, chunk) in blocks.iter().zip(bytes.chunks_mut(BLOCK_BYTES)) {
+            file.seek(SeekFrom::Start(u64::from(*block) * BLOCK_BYTES as u64))?;
             file.read_exact(chunk)?;
         }
         Ok(())
     }
 }
 
-impl Held {
-    /// Bytes that it takes in memory or in the file.
+impl StoredPart {
+    /// Returns the bytes that the part takes in memory or in the file.
     pub(super) fn bytes(&self) -> usize {
         match &self.place {
-            Place::Memory(packed) => packed.len(),
-            Place::File(_, bytes) => *bytes,
+            Location::Memory(packed) => packed.len(),
+            Location::File(_, bytes) => *bytes,
         }
     }
 
-    /// Appends the words to `to` and returns whether that was possible; if not, [`Store::failure`] says why.
+    /// Appends the words to `to`; returns false on failure, whose reason [`Store::failure`] returns.
     pub(super) fn read(&self, to: &mut Vec<u32>) -> bool {
         match self.unpacked() {
             Ok(bytes) => {
@@ -152,8 +153,8 @@ impl Held {
     fn unpacked(&self) -> io::Result<Vec<u8>> {
         let size = 4 * self.words;
         match &self.place {
-            Place::Memory(packed) => zstd::bulk::decompress(packed, size),
-            Place::File(blocks, bytes) => {
+            Location::Memory(packed) => zstd::bulk::decompress(packed, size),
+            Location::File(blocks, bytes) => {
                 let mut packed = vec![0; *bytes];
                 self.store.lock().read(blocks, &mut packed)?;
                 zstd::bulk::decompress(&packed, size)
@@ -162,10 +163,10 @@ impl Held {
     }
 }
 
-impl State for Held {
+impl State for StoredPart {
     fn save(&self, to: &mut Writer) {
         let mut words = Vec::new();
-        // What cannot be read ends the run.
+        // The recorded failure ends the run.
         self.read(&mut words);
         words.save(to);
     }
@@ -180,12 +181,12 @@ impl State for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for StoredPart {
     fn drop(&mut self) {
         let mut state = self.store.lock();
         match &self.place {
-            Place::Memory(packed) => state.in_memory -= packed.len(),
-            Place::File(blocks, _) => state.free.extend_from_slice(blocks),
+            Location::Memory(packed) => state.in_memory -= packed.len(),
+            Location::File(blocks, _) => state.free.extend_from_slice(blocks),
         }
     }
 }
@@ -197,12 +198,12 @@ mod tests {
     #[test]
     fn parts_beyond_the_limit_go_to_a_file_whose_space_is_used_again() {
         let store = Arc::new(Store::new(100_000));
-        // Words that do not compress: parts of about 40 KB, so that two of them fit.
+        // Incompressible words: parts of about 40 KB, so that two of them fit.
         let part = |seed: u32| (0..10_000_u32).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b9).rotate_left(i % 31) ^ i).collect::<Vec<_>>();
-        let mut held: Vec<Held> = (0..10).map(|seed| store.keep(&part(seed))).collect();
-        let in_file = |held: &[Held]| held.iter().filter(|held| matches!(held.place, Place::File(..))).count();
+        let mut held: Vec<StoredPart> = (0..10).map(|seed| store.keep(&part(seed))).collect();
+        let in_file = |held: &[StoredPart]| held.iter().filter(|held| matches!(held.place, Location::File(..))).count();
         assert!((7..10).contains(&in_file(&held)), "{}", in_file(&held));
-        let read = |held: &Held| {
+        let read = |held: &StoredPart| {
             let mut words = vec![7];
             assert!(held.read(&mut words));
             words.split_off(1)

@@ -1,4 +1,4 @@
-//! How instructions are written down in words of 32 bits.
+//! The encoding of instructions in words of 32 bits.
 
 pub(super) const INDEX_MASK: u32 = 0x00ff_ffff;
 pub(super) const FORM_SHIFT: u32 = 24;

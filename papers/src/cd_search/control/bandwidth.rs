@@ -1,33 +1,34 @@
-//! The off-SM bandwidth model (Section 4.1.2): what the SMs would ask for without stalls, against what network, LLC and DRAM supply.
+//! The off-SM bandwidth model (Section 4.1.2): the bandwidth that the SMs would demand without stalls, against the bandwidth that network,
+//! LLC and DRAM supply.
 //!
 //! In: the peaks of the machine, and an application's instructions, LLC accesses and LLC hits in a profile. Out: both bandwidths.
 
 use warpshard_control::Peaks;
 
-/// What an application did in a profile.
+/// Counts of an application over a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Profile {
     /// Warp instructions.
     pub(super) instructions: u64,
     /// Accesses to the LLC.
     pub(super) accesses: u64,
-    /// Those that found their data there or on its way.
+    /// LLC accesses that hit a line, valid or pending.
     pub(super) hits: u64,
 }
 
 /// Bandwidths in bytes per core cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bandwidths {
-    /// Equation 1: of all SMs, if they issued at their peak.
+    /// Equation 1: demand of all SMs if they issued at their peak.
     pub(super) demand: f64,
-    /// Equation 2: what the off-SM system can supply.
+    /// Equation 2: supply of the off-SM system.
     pub(super) supply: f64,
 }
 
 impl Bandwidths {
-    /// Those of an application that would have `sms` SMs; DRAM reaches `utilisation` of its peak.
+    /// Computes the bandwidths of an application on `sms` SMs; DRAM reaches the fraction `utilisation` of its peak.
     ///
-    /// An application without accesses demands nothing.
+    /// An application without accesses has no demand.
     pub(super) fn of(peaks: &Peaks, sms: u32, utilisation: f64, seen: Profile) -> Self {
         let per_instruction = seen.accesses as f64 / seen.instructions.max(1) as f64;
         let hit_rate = if seen.accesses == 0 { 1.0 } else { seen.hits as f64 / seen.accesses as f64 };
@@ -35,7 +36,7 @@ impl Bandwidths {
         Self { demand: peaks.issue * per_instruction * peaks.access_bytes * f64::from(sms), supply: peaks.noc_bytes.min(below) }
     }
 
-    /// Whether performance saturates with more SMs.
+    /// Returns true if the performance saturates with more SMs.
     pub(super) fn is_memory_intensive(self) -> bool {
         self.demand > self.supply
     }
@@ -52,13 +53,13 @@ mod tests {
     }
 
     #[test]
-    fn demand_is_what_all_sms_would_ask_for_at_their_peak() {
+    fn demand_is_the_traffic_of_all_sms_at_their_peak() {
         // 20 accesses per 1000 instructions: 2 x 0.02 x 128 x 24.
         assert!((bandwidths(200, 100).demand - 122.88).abs() < 1e-9);
     }
 
     #[test]
-    fn supply_is_the_network_or_llc_and_half_of_the_dram() {
+    fn supply_is_the_lower_of_network_and_llc_with_dram() {
         assert_eq!(bandwidths(1000, 1000).supply, 300.0, "the network limits what hits");
         assert_eq!(bandwidths(1000, 500).supply, 400.0 * 0.5 + 200.0 * 0.5 * 0.5);
         assert_eq!(bandwidths(1000, 0).supply, 100.0);
@@ -66,9 +67,9 @@ mod tests {
 
     #[test]
     fn an_application_that_hits_in_the_llc_may_still_be_memory_intensive() {
-        // LAVAMD of the paper: no DRAM traffic, but more accesses than the LLC serves.
+        // LAVAMD of the paper causes no DRAM traffic, but more accesses than the LLC serves.
         assert!(bandwidths(1000, 1000).is_memory_intensive());
-        // MERGE of the paper: misses, but few accesses.
+        // MERGE of the paper has misses, but few accesses.
         assert!(!bandwidths(10, 0).is_memory_intensive());
         assert!(!bandwidths(0, 0).is_memory_intensive());
     }

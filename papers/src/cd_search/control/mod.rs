@@ -2,16 +2,20 @@
 //!
 //! In: each application's instructions, CTAs, LLC accesses and hits over profiles of fixed length. Out: owners and power states of SMs.
 //!
-//! 1. Every application has an even share of the SMs. When each has started a kernel, a warm-up and a profile follow. An application
-//!    that ended a CTA in the warm-up gives SMs away by draining, another by switching (Section 4.1).
-//! 2. `bandwidth.rs` classifies each application. The paper's equation needs a number of SMs; it is all of them here, since the question
+//! 1. Every application starts with an even share of the SMs. When each has started a kernel, a warm-up and a profile follow. If a CTA of
+//!    an
+//!    application ended in the warm-up, its SMs are preempted by draining, else by context switching (Section 4.1).
+//! 2. `bandwidth.rs` classifies each application. The paper's equation needs a number of SMs; this controller uses all SMs, since the
+//!    question
 //!    is whether "the total bandwidth demand from all SMs" saturates the memory system.
-//! 3. Applications of both classes: performance mode; SMs of the memory-intensive ones are paused in steps, and those that are not missed
-//!    go to the others evenly. Only memory-intensive ones: power mode; what is not missed is power-gated. Else the shares stay
-//!    even (Sections 4.2, 4.3 and 7.4.3). `search.rs` has both searches; several applications are searched at once.
+//! 3. With applications of both classes, performance mode pauses SMs of the memory-intensive applications in steps and hands the SMs that
+//!    they do not need to the compute-intensive applications evenly. With memory-intensive applications only, power mode power-gates the
+//!    SMs
+//!    that they do not need. Else the shares stay even (Sections 4.2, 4.3 and 7.4.3). `search.rs` implements both searches; several
+//!    applications are searched at the same time.
 //!
-//! The paper starts over when an application arrives. Here all applications are there from the start; one that ends is started
-//! again or leaves its SMs to the grid scheduler, and neither starts a search.
+//! The paper restarts the procedure when an application arrives. Here all applications are present from the start; an application that ends
+//! is restarted or leaves its SMs to the grid scheduler, and neither starts a search.
 
 mod bandwidth;
 mod search;
@@ -42,7 +46,7 @@ impl Default for Parameters {
     }
 }
 
-/// CD-search, running.
+/// The CD-search controller.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct CdSearch {
     #[state(fixed)]
@@ -53,7 +57,7 @@ pub struct CdSearch {
     columns: Option<Columns>,
 }
 
-/// The columns of the counters that are read.
+/// Columns of the counters that the controller reads.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Columns {
     instructions: usize,
@@ -65,29 +69,29 @@ struct Columns {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Stage {
-    /// Not every application has started a kernel.
+    /// Until every application has started a kernel.
     Waiting,
-    /// The first warm-up, and the profile that classifies.
+    /// The first warm-up; `Classifying` is the profile after it.
     Warming,
     Classifying,
-    /// Warm-up and profile of a sample.
+    /// The warm-up of a sample; `Sampling` is the profile after it.
     Settling,
     Sampling,
     /// The partition is final, or there is a single application.
     Done,
 }
 
-/// An application.
+/// The state of an application.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct App {
-    /// The SMs that it has in the even partition.
+    /// SMs of the application in the even partition.
     sms: Vec<SmId>,
     started: bool,
-    /// Whether it ended a CTA in the warm-up.
+    /// True if a CTA of the application ended in the warm-up.
     drains: bool,
     memory: bool,
     search: Option<Search>,
-    /// How many of `sms` are active: the first ones.
+    /// Active SMs of the application: the first `active` of `sms`.
     active: u32,
 }
 
@@ -104,8 +108,8 @@ impl App {
         self.active = active;
     }
 
-    /// Does what the search says next; returns whether that is a sample.
-    fn follow(&mut self, search: Search, next: Next, out: &mut DecisionSet) -> bool {
+    /// Applies the next step of a search; returns true if the step is a sample.
+    fn apply_step(&mut self, search: Search, next: Next, out: &mut DecisionSet) -> bool {
         let (Next::Try(sms) | Next::Found(sms)) = next;
         self.set_active(sms, out);
         let sampled = matches!(next, Next::Try(_));
@@ -115,37 +119,37 @@ impl App {
 }
 
 impl CdSearch {
-    /// The policy's name.
+    /// The name of the policy.
     pub const NAME: &'static str = "cd_search";
-    /// The policy's parameters.
+    /// The parameters of the policy, each with a description.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
-        ("warm", "core cycles before each profile; 20000 when not given"),
-        ("profile", "core cycles of a profile; 20000 when not given"),
-        ("loss", "loss of IPC against the even share that is accepted; 0.05 when not given"),
-        ("step", "SMs that the performance mode pauses per sample; 2 when not given"),
-        ("utilisation", "share of its peak bandwidth that DRAM is taken to reach; 0.5 when not given"),
+        ("warm", "core cycles before each profile; 20000 by default"),
+        ("profile", "core cycles of a profile; 20000 by default"),
+        ("loss", "accepted loss of IPC against the even share; 0.05 by default"),
+        ("step", "SMs that the performance mode pauses per sample; 2 by default"),
+        ("utilisation", "assumed share of its peak bandwidth that DRAM reaches; 0.5 by default"),
     ];
 
-    /// The policy with its parameters: a profile and a step of at least 1, shares between 0 and 1.
+    /// Creates the policy. Rejects a warm-up, a profile or a step of 0 and fractions outside 0 to 1.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let wrong = |problem: String| Err(PolicyError::parameters(Self::NAME, problem));
         let Parameters { warm, profile, loss, step, utilisation } = parameters;
         if warm == 0 || profile == 0 {
-            return wrong(format!("`warm` = {warm}, `profile` = {profile}: at least 1 cycle each is expected"));
+            return wrong(format!("`warm` = {warm}, `profile` = {profile}: at least 1 cycle is expected for each"));
         }
         if step == 0 {
-            return wrong("`step` = 0 never ends: 1 is the least".into());
+            return wrong("`step` = 0: at least 1 SM is expected".into());
         }
         if !(0.0..1.0).contains(&loss) {
-            return wrong(format!("`loss` = {loss}: from 0 on and below 1 is a share that may be lost"));
+            return wrong(format!("`loss` = {loss}: a share of at least 0 and below 1 is expected"));
         }
         if !(utilisation > 0.0 && utilisation <= 1.0) {
-            return wrong(format!("`utilisation` = {utilisation}: above 0 and at most 1 is a share"));
+            return wrong(format!("`utilisation` = {utilisation}: a share above 0 and at most 1 is expected"));
         }
         Ok(Self { parameters, stage: Stage::Waiting, alarm: None, apps: Vec::new(), columns: None })
     }
 
-    /// The even partition: application by application, as many SMs for each as for the others.
+    /// Creates the even partition: contiguous SMs, the same number for each application.
     fn begin(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let (apps, sms) = (seen.applications.rows().len(), seen.sms.rows().len());
         if apps < 2 {
@@ -172,8 +176,8 @@ impl CdSearch {
         });
     }
 
-    /// Notes which applications have started; when all have, the first warm-up begins.
-    fn wait(&mut self, seen: &Observation<'_>) {
+    /// Records the applications that have started a kernel; when all have, the first warm-up begins.
+    fn record_started(&mut self, seen: &Observation<'_>) {
         for event in seen.events {
             if let EventKind::KernelStarted(kernel) = event.kind
                 && let Some(app) = seen.facts.kernels.get(kernel.index()).and_then(|kernel| self.apps.get_mut(kernel.app.index()))
@@ -195,7 +199,7 @@ impl CdSearch {
         };
     }
 
-    /// Ends the first warm-up: an application that ended a CTA will soon end others.
+    /// Ends the first warm-up: an application of which a CTA ended drains its SMs, since further CTAs will end soon.
     fn choose_preemption(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let Some(columns) = self.columns else { return };
         for (app, row) in self.apps.iter_mut().zip(seen.applications.rows()) {
@@ -204,7 +208,7 @@ impl CdSearch {
         }
     }
 
-    /// Ends the profile: classifies, and begins a search of the applications that are memory-intensive.
+    /// Ends the profile: classifies the applications and begins a search for each memory-intensive one.
     fn classify(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let Some(columns) = self.columns else { return };
         let (all, Parameters { loss, step, utilisation, .. }) = (seen.sms.rows().len() as u32, self.parameters);
@@ -231,12 +235,12 @@ impl CdSearch {
         let mut sampled = false;
         for (app, row) in self.apps.iter_mut().zip(seen.applications.rows()).filter(|(app, _)| app.memory) {
             let (search, next) = Search::new(mode, app.share(), row[columns.instructions] as f64 / seen.interval as f64, loss);
-            sampled |= app.follow(search, next, out);
+            sampled |= app.apply_step(search, next, out);
         }
-        self.go_on(sampled, seen.cycle, out);
+        self.continue_or_finish(sampled, seen.cycle, out);
     }
 
-    /// Ends a sample: every application under search takes its IPC.
+    /// Ends a sample: passes the measured IPC to the search of each application.
     fn sample(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let Some(columns) = self.columns else { return };
         out.because("the next sample");
@@ -245,15 +249,15 @@ impl CdSearch {
             let ipc = row[columns.instructions] as f64 / seen.interval as f64;
             out.signal(app.sms.first().copied(), "warp_ipc", ipc);
             if let Some(mut search) = app.search {
-                let next = search.measured(ipc);
-                sampled |= app.follow(search, next, out);
+                let next = search.record_ipc(ipc);
+                sampled |= app.apply_step(search, next, out);
             }
         }
-        self.go_on(sampled, seen.cycle, out);
+        self.continue_or_finish(sampled, seen.cycle, out);
     }
 
-    /// Takes the next sample, or gives away the SMs that nobody misses.
-    fn go_on(&mut self, sampled: bool, now: Cycle, out: &mut DecisionSet) {
+    /// Begins the next sample, or hands over or gates the SMs that the memory-intensive applications do not need.
+    fn continue_or_finish(&mut self, sampled: bool, now: Cycle, out: &mut DecisionSet) {
         if sampled {
             self.enter(Stage::Settling, now);
             return;
@@ -267,7 +271,7 @@ impl CdSearch {
                 let sm = Some(sm);
                 let state = match receivers.next() {
                     Some(&receiver) => {
-                        let (owner, why) = (AppId(receiver as u16), "not missed by its application");
+                        let (owner, why) = (AppId(receiver as u16), "not needed by its application");
                         out.decide_because(Decision::Owner { sm, app: owner }, why);
                         PowerState::Active
                     }
@@ -305,7 +309,7 @@ impl Controller for CdSearch {
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         match self.stage {
             Stage::Waiting if self.apps.is_empty() => self.begin(seen, out),
-            Stage::Waiting => self.wait(seen),
+            Stage::Waiting => self.record_started(seen),
             Stage::Warming => {
                 self.choose_preemption(seen, out);
                 self.enter(Stage::Classifying, seen.cycle);

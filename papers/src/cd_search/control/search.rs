@@ -1,22 +1,23 @@
-//! How many SMs a memory-intensive application needs (Sections 4.2 and 4.3).
+//! The search for the number of SMs that a memory-intensive application needs (Sections 4.2 and 4.3).
 //!
-//! In: its IPC with a number of active SMs. Out: the next number to try, or the number found.
+//! In: the application's IPC at a number of active SMs. Out: the next number to sample, or the final number.
 
-/// What comes next.
+/// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A sample with this number of SMs.
     Try(u32),
-    /// The number that suffices.
+    /// The end of the search: this number of SMs suffices.
     Found(u32),
 }
 
-/// How the number is searched.
+/// The order in which numbers of SMs are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) enum Mode {
-    /// Performance mode: so many SMs fewer per sample, while the IPC stays.
+    /// Performance mode: each sample has `n` SMs fewer, until the IPC drops.
     Fewer(u32),
-    /// Power mode: one SM, then the estimate from its IPC, then one SM more per sample until the IPC is reached.
+    /// Power mode: the first sample has one SM, the second the number estimated from its IPC, and each further sample one SM more, until
+    /// the IPC is reached.
     More,
 }
 
@@ -24,57 +25,57 @@ pub(super) enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, warpshard_state::State)]
 pub(super) struct Search {
     mode: Mode,
-    /// Its SMs in the even partition.
+    /// SMs of the application in the even partition.
     share: u32,
-    /// The IPC with these.
+    /// IPC of the application in the even partition.
     reference: f64,
-    /// The least IPC that counts as reached.
+    /// The lowest IPC that the search accepts.
     floor: f64,
-    /// The least number that reached it.
+    /// The fewest SMs that reached `floor` so far.
     kept: u32,
-    /// The number of the sample under way.
+    /// SMs of the current sample.
     tried: u32,
 }
 
 impl Search {
-    /// A search among 1 to `share` SMs for an IPC that is at most `loss` of `reference` lower.
+    /// Starts a search among 1 to `share` SMs; it accepts an IPC that is at most the fraction `loss` below `reference`.
     pub(super) fn new(mode: Mode, share: u32, reference: f64, loss: f64) -> (Self, Next) {
         let mut search = Self { mode, share, reference, floor: (1.0 - loss) * reference, kept: share, tried: share };
         let first = match mode {
-            Mode::Fewer(_) => search.fewer(),
+            Mode::Fewer(_) => search.sample_fewer(),
             Mode::More if share == 1 => Next::Found(1),
-            Mode::More => search.try_with(1),
+            Mode::More => search.sample_with(1),
         };
         (search, first)
     }
 
-    fn try_with(&mut self, sms: u32) -> Next {
+    fn sample_with(&mut self, sms: u32) -> Next {
         self.tried = sms;
         Next::Try(sms)
     }
 
-    fn fewer(&mut self) -> Next {
+    fn sample_fewer(&mut self) -> Next {
         match self.mode {
-            Mode::Fewer(step) if self.tried > step => self.try_with(self.tried - step),
+            Mode::Fewer(step) if self.tried > step => self.sample_with(self.tried - step),
             Mode::Fewer(_) | Mode::More => Next::Found(self.kept),
         }
     }
 
-    /// Takes the IPC of the sample.
-    pub(super) fn measured(&mut self, ipc: f64) -> Next {
+    /// Takes the IPC of the current sample; returns the next step.
+    pub(super) fn record_ipc(&mut self, ipc: f64) -> Next {
         let reached = ipc >= self.floor;
         match self.mode {
             Mode::Fewer(_) if reached => {
                 self.kept = self.tried;
-                self.fewer()
+                self.sample_fewer()
             }
             Mode::Fewer(_) => Next::Found(self.kept),
             Mode::More if reached => Next::Found(self.tried),
             Mode::More => {
-                // "Based on the performance ratio for 12 SMs versus 1 SM": linear up to there.
+                // "Based on the performance ratio for 12 SMs versus 1 SM": the estimate assumes that the IPC is linear in SMs.
                 let estimate = if self.tried == 1 { (self.reference / ipc.max(f64::MIN_POSITIVE)).ceil() } else { 0.0 };
                 let next = (estimate.min(f64::from(self.share)) as u32).max(self.tried + 1);
-                if next >= self.share { Next::Found(self.share) } else { self.try_with(next) }
+                if next >= self.share { Next::Found(self.share) } else { self.sample_with(next) }
             }
         }
     }
@@ -84,7 +85,7 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// The numbers that are tried, and the one found, where `ipc` is the IPC of a number.
+    /// Runs a search; returns the sampled numbers of SMs and the final number. `ipc` returns the IPC at a number of SMs.
     fn walk(mode: Mode, share: u32, ipc: impl Fn(u32) -> f64) -> (Vec<u32>, u32) {
         let (mut search, mut next) = Search::new(mode, share, ipc(share), 0.05);
         let mut tried = Vec::new();
@@ -93,34 +94,34 @@ mod tests {
                 Next::Found(found) => return (tried, found),
                 Next::Try(sms) => {
                     tried.push(sms);
-                    next = search.measured(ipc(sms));
+                    next = search.record_ipc(ipc(sms));
                 }
             }
         }
     }
 
-    /// Saturates at `knee` SMs.
+    /// Returns an IPC curve that is linear up to `knee` SMs and flat from there.
     fn saturating(knee: u32) -> impl Fn(u32) -> f64 {
         move |sms| 10.0 * f64::from(sms.min(knee))
     }
 
     #[test]
-    fn performance_mode_takes_two_away_while_the_ipc_stays() {
+    fn performance_mode_removes_two_sms_while_the_ipc_stays() {
         assert_eq!(walk(Mode::Fewer(2), 12, saturating(5)), (vec![10, 8, 6, 4], 6));
         assert_eq!(walk(Mode::Fewer(2), 12, saturating(12)), (vec![10], 12));
-        assert_eq!(walk(Mode::Fewer(2), 12, saturating(1)), (vec![10, 8, 6, 4, 2], 2), "none is left with no SM");
+        assert_eq!(walk(Mode::Fewer(2), 12, saturating(1)), (vec![10, 8, 6, 4, 2], 2), "the application keeps an SM");
         assert_eq!(walk(Mode::Fewer(2), 2, saturating(1)), (vec![], 2));
     }
 
     #[test]
-    fn performance_mode_allows_a_loss_of_five_percent_of_the_first_ipc_in_all() {
+    fn performance_mode_allows_a_total_loss_of_five_percent() {
         let falling = |sms: u32| 100.0 - 2.0 * f64::from(12 - sms);
         assert_eq!(walk(Mode::Fewer(2), 12, falling), (vec![10, 8], 10));
     }
 
     #[test]
     fn power_mode_jumps_to_the_estimate_of_one_sm() {
-        // 40 with four SMs and more, 10 with one: four suffice.
+        // The IPC is 40 with four or more SMs and 10 with one, so four suffice.
         assert_eq!(walk(Mode::More, 12, saturating(4)), (vec![1, 4], 4));
         assert_eq!(walk(Mode::More, 12, |_| 7.0), (vec![1], 1));
     }
@@ -130,7 +131,7 @@ mod tests {
         let slow = |sms: u32| [0.0, 10.0, 18.0, 25.0, 31.0, 36.0, 39.0, 40.0, 40.0][sms.min(8) as usize];
         assert_eq!(walk(Mode::More, 12, slow), (vec![1, 4, 5, 6], 6));
         assert_eq!(walk(Mode::More, 12, f64::from), (vec![1], 12), "the estimate is the whole share");
-        assert_eq!(walk(Mode::More, 12, |sms| if sms == 1 { 0.0 } else { 5.0 }), (vec![1], 12), "one SM gave no estimate");
+        assert_eq!(walk(Mode::More, 12, |sms| if sms == 1 { 0.0 } else { 5.0 }), (vec![1], 12), "an IPC of 0 gives no estimate");
         assert_eq!(walk(Mode::More, 1, f64::from), (vec![], 1));
     }
 }

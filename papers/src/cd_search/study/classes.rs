@@ -1,15 +1,15 @@
-//! Which applications of a group CD-search takes for memory-intensive, and what DRAM utilisation alone would say.
+//! The classification of applications by CD-search, compared with Table 1 and with a threshold of DRAM utilisation.
 
 use warpshard_lab::output::StudyOutput;
 
 use super::published::{Configuration, Members, Quantity, Type, applications, published};
-use super::task::Taken;
+use super::task::RunResult;
 
-/// A group that ran until its members were classified.
+/// A group and its run until its members were classified.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Classified {
     pub(super) members: Members,
-    pub(super) run: Taken,
+    pub(super) run: RunResult,
 }
 
 impl Classified {
@@ -17,7 +17,7 @@ impl Classified {
         self.run.classes() == published_classes(&self.members)
     }
 
-    /// Its row of the table.
+    /// Returns the group's row of the table.
     pub(super) fn cells(&self) -> Vec<String> {
         let numbers = |name| self.run.last(name).iter().map(|(_, value)| format!("{value:.0}")).collect::<Vec<_>>().join(" and ");
         vec![
@@ -31,23 +31,23 @@ impl Classified {
     }
 }
 
-/// The applications of a group.
+/// Returns the names of a group's applications, joined by " + ".
 pub(super) fn name(members: &Members) -> String {
     members.iter().map(|app| applications()[*app].name.as_str()).collect::<Vec<_>>().join(" + ")
 }
 
-/// Which members Table 1 has as memory-intensive.
+/// Returns true for each member that Table 1 lists as memory-intensive.
 pub(super) fn published_classes(members: &Members) -> Vec<bool> {
     members.iter().map(|app| applications()[*app].kind == Type::Memory).collect()
 }
 
-/// The types of a group's members, in words.
+/// Returns the types of a group's members in words; `true` means memory-intensive.
 pub(super) fn names(classes: &[bool]) -> String {
     classes.iter().map(|memory| if *memory { "memory" } else { "compute" }).collect::<Vec<_>>().join(" and ")
 }
 
-/// The share in percent of groups with a member that the share of DRAM cycles with data (by application) takes for another type, with the
-/// best threshold.
+/// Returns the percentage of groups with a member that DRAM utilisation classifies differently from Table 1, with the best threshold.
+/// `utilisation` has the fraction of DRAM cycles with data per application.
 pub(super) fn utilisation_misses(utilisation: &[(usize, f64)], groups: &[&Members]) -> Option<f64> {
     let thresholds = utilisation.iter().map(|(_, busy)| *busy).chain([f64::INFINITY]);
     let misses = |threshold: f64| {
@@ -59,19 +59,19 @@ pub(super) fn utilisation_misses(utilisation: &[(usize, f64)], groups: &[&Member
     thresholds.filter_map(misses).reduce(f64::min)
 }
 
-/// Simulates a pair of applications again; returns its row of the table.
+/// Simulates a pair of applications again; returns the pair's row of the table.
 #[cfg(test)]
-pub(super) fn row_again(pair: &str) -> String {
+pub(super) fn simulate_row(pair: &str) -> String {
     use warpshard_lab::Task;
     let members = super::all_pairs().into_iter().find(|members| name(members) == pair).expect("a pair of the study");
     let own = &published().own.parameters;
     let apps = members.iter().map(|app| &applications()[*app]).collect();
     let policy = Some("cd_search".to_owned());
-    let task = super::Sharing { apps, policy, machine: &own.machine, settings: own.set.clone(), cycles: own.profile_cycles };
+    let task = super::SharedRun { apps, policy, machine: &own.machine, settings: own.set.clone(), cycles: own.profile_cycles };
     Classified { run: task.run().expect("the study runs"), members }.cells().join(",")
 }
 
-/// Adds the table of the groups, and the comparison with the paper.
+/// Adds the table of groups and the comparison with the paper to the output.
 pub(super) fn show(output: &mut StudyOutput, groups: &[Classified], utilisation: &[(usize, f64)]) {
     output.columns(&["applications", "published", "classified", "as published", "demand, B/cycle", "supply, B/cycle"]);
     groups.iter().for_each(|group| output.row(group.cells()));

@@ -1,8 +1,8 @@
-//! The IPC of each application alone by its number of SMs, and what the best fixed partition of a pair would give by these curves.
+//! Saturation curves: the IPC of each application alone by its number of SMs, and the best fixed partition of each pair by these curves.
 //!
-//! In: runs of each application with one to six sixths of the SMs. Out: the curves; for each pair the partition with the greatest sum of both
-//! progresses, its gain over the even one, and the least SMs that keep 95 % of the IPC with half of them. Neither has what the
-//! applications cost each other in the network, the LLC and DRAM, which a run of the pair has.
+//! In: runs of each application on one to six sixths of the SMs. Out: the curves; for each pair the partition with the greatest sum of
+//! normalised progress and its gain over the even partition; for each application the fewest_sms SMs that keep 95 % of the IPC on half of the
+//! SMs. The curves do not include contention between the applications in the network, the LLC and DRAM, which a run of the pair includes.
 
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::statistics::{mean, percent_over};
@@ -10,27 +10,29 @@ use warpshard_lab::statistics::{mean, percent_over};
 use super::classes::{name, published_classes};
 use super::published::{Members, applications};
 
-/// Points of a curve, the last of which has all SMs.
-pub(super) const POINTS: u32 = 6;
+/// Points of a curve; the last has all SMs.
+pub(super) const CURVE_POINTS: u32 = 6;
 
-/// The IPC of an application by sixths of the SMs.
+/// The IPC of an application on one to six sixths of the SMs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Curve {
     pub(super) app: usize,
-    pub(super) ipc: [f64; POINTS as usize],
+    pub(super) ipc: [f64; CURVE_POINTS as usize],
 }
 
 impl Curve {
-    /// The IPC with `own` of `sms` SMs over the IPC with all; between two points, and from none to the first, on a straight line.
+    /// Returns the IPC on `own` of `sms` SMs over the IPC on all SMs, interpolated linearly between the points of the curve, and from 0 at
+    /// no SM.
     pub(super) fn progress(&self, own: f64, sms: u32) -> f64 {
-        let place = own * f64::from(POINTS) / f64::from(sms);
+        let position = own * f64::from(CURVE_POINTS) / f64::from(sms);
         let at = |point: usize| if point == 0 { 0.0 } else { self.ipc[(point - 1).min(self.ipc.len() - 1)] };
-        let below = place.floor() as usize;
-        (at(below) + (at(below + 1) - at(below)) * (place - below as f64)) / self.ipc[self.ipc.len() - 1]
+        let below = position.floor() as usize;
+        (at(below) + (at(below + 1) - at(below)) * (position - below as f64)) / self.ipc[self.ipc.len() - 1]
     }
 }
 
-/// The SMs of the first of two applications with which both together progress most, and the gain in percent over half of the SMs each.
+/// Returns the SMs of application `a` in the partition with the highest STP of both applications, and the gain in percent over the even
+/// partition.
 pub(super) fn best_partition(a: &Curve, b: &Curve, sms: u32) -> (u32, f64) {
     let stp = |own: u32| a.progress(f64::from(own), sms) + b.progress(f64::from(sms - own), sms);
     let even = stp(sms / 2);
@@ -38,15 +40,15 @@ pub(super) fn best_partition(a: &Curve, b: &Curve, sms: u32) -> (u32, f64) {
     (best.0, percent_over(best.1, even))
 }
 
-/// The fewest SMs that keep 95 % of the IPC with half of them.
-pub(super) fn fewest(curve: &Curve, sms: u32) -> u32 {
+/// Returns the fewest_sms SMs that keep 95 % of the IPC on half of the SMs.
+pub(super) fn fewest_sms(curve: &Curve, sms: u32) -> u32 {
     let half = curve.progress(f64::from(sms / 2), sms);
     (1..sms / 2).find(|own| curve.progress(f64::from(*own), sms) >= 0.95 * half).unwrap_or(sms / 2)
 }
 
-/// Adds the curves, and the best partition of each pair.
+/// Adds the curves and the best partition of each pair to the output.
 pub(super) fn show(output: &mut StudyOutput, curves: &[Curve], pairs: &[Members], sms: u32) {
-    let columns: Vec<String> = (1..=POINTS).map(|point| format!("{} SMs", point * sms / POINTS)).collect();
+    let columns: Vec<String> = (1..=CURVE_POINTS).map(|point| format!("{} SMs", point * sms / CURVE_POINTS)).collect();
     let header: Vec<&str> =
         ["application", "type"].into_iter().chain(columns.iter().map(String::as_str)).chain(["half to all", "SMs for 95 % of half"]).collect();
     output.columns(&header);
@@ -55,7 +57,7 @@ pub(super) fn show(output: &mut StudyOutput, curves: &[Curve], pairs: &[Members]
         let gain = 1.0 / curve.progress(f64::from(sms / 2), sms);
         let mut row = vec![applications()[curve.app].name.clone(), kind.to_owned()];
         row.extend(curve.ipc.iter().map(|ipc| format!("{ipc:.2}")));
-        row.extend([format!("{gain:.2}"), fewest(curve, sms).to_string()]);
+        row.extend([format!("{gain:.2}"), fewest_sms(curve, sms).to_string()]);
         output.row(row);
     }
     let of = |app: usize| curves.iter().find(|curve| curve.app == app);
@@ -68,7 +70,7 @@ pub(super) fn show(output: &mut StudyOutput, curves: &[Curve], pairs: &[Members]
         let memory = published_classes(members).iter().filter(|memory| **memory).count();
         match memory {
             1 => mixed.push(gain),
-            2 => kept.push(100.0 - 100.0 * f64::from(fewest(a, sms) + fewest(b, sms)) / f64::from(sms)),
+            2 => kept.push(100.0 - 100.0 * f64::from(fewest_sms(a, sms) + fewest_sms(b, sms)) / f64::from(sms)),
             _ => (),
         }
         let kind = ["compute", "mixed", "memory"][memory];

@@ -1,4 +1,4 @@
-//! What the runs show: tables of applications and groups, and the paper's figures.
+//! Results of the runs: tables of applications and groups, and our figures for the published values.
 
 use warpshard_report::bars::{Bars, Group as BarGroup};
 use warpshard_lab::output::StudyOutput;
@@ -7,56 +7,56 @@ use warpshard_lab::statistics::{mean, percent_over};
 use warpshard_lab::verdict::{Aggregate, Ended, Headline};
 
 use super::classes;
-use super::published::{Configuration, Members, Of, Quantity, Type, applications, published};
-use super::task::{Execution, Taken};
+use super::published::{Configuration, Members, Selector, Quantity, Type, applications, published};
+use super::task::{Execution, RunResult};
 
-/// An application alone.
+/// The runs of an application alone.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Alone {
+pub(super) struct AloneRuns {
     pub(super) app: usize,
-    /// With all SMs.
-    pub(super) all: Taken,
-    /// With half of them.
-    pub(super) half: Taken,
+    /// The run on all SMs.
+    pub(super) all: RunResult,
+    /// The run on half of the SMs.
+    pub(super) half: RunResult,
 }
 
-impl Alone {
-    /// The IPC with all SMs over that with half of them.
+impl AloneRuns {
+    /// Returns the ratio of the IPC on all SMs to the IPC on half of the SMs.
     fn sensitivity(&self) -> f64 {
         self.all.apps.first().map_or(0.0, |app| app.ipc()) / self.half.apps.first().map_or(f64::NAN, |app| app.ipc())
     }
 }
 
-/// Applications that share the SMs.
+/// The runs of a group of applications.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Group {
     pub(super) members: Members,
-    /// With the even partition.
-    pub(super) even: Taken,
-    /// With CD-search.
-    pub(super) found: Taken,
-    /// With the partition that it found, from the start; `None` where that is the even one.
-    pub(super) fixed: Option<Taken>,
-    /// With all applications on every SM; of mixed groups, in the configuration of Section 7.5.
-    pub(super) inside: Option<Inside>,
+    /// The run with the even partition.
+    pub(super) even: RunResult,
+    /// The run with CD-search.
+    pub(super) found: RunResult,
+    /// The run with CD-search's partition from the start; `None` if that partition is the even one.
+    pub(super) fixed: Option<RunResult>,
+    /// The runs with all applications on every SM, for mixed groups in the configuration of Section 7.5.
+    pub(super) shared: Option<SharedRuns>,
 }
 
-/// Runs in which applications share SMs.
+/// Runs with all applications of a group on every SM.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Inside {
-    pub(super) smk: Taken,
-    pub(super) maestro: Taken,
+pub(super) struct SharedRuns {
+    pub(super) smk: RunResult,
+    pub(super) maestro: RunResult,
 }
 
-impl Inside {
-    /// Whether Maestro kept the shared SMs; `None` when the run ended before.
+impl SharedRuns {
+    /// Returns true if Maestro kept the shared SMs, and `None` if the run ended before Maestro's choice.
     fn maestro_shares(&self) -> Option<bool> {
         let last = self.maestro.signals.iter().rev().find(|(_, _, name, _)| name == "shares_sms");
         last.map(|(.., shares)| *shares > 0.0)
     }
 }
 
-/// What kind of group it is.
+/// The kind of a group, by the types of its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Mixed,
@@ -86,14 +86,15 @@ impl Group {
         self.found.classes() == classes::published_classes(&self.members)
     }
 
-    /// The SMs of each member that CD-search found among `sms`; `None` where the partition stayed even or the run ended before.
+    /// Returns the SMs per member in the partition that CD-search chose among `sms` SMs; `None` if the partition stayed even or the run
+    /// ended during the search.
     pub(super) fn partition(&self, sms: u32) -> Option<Vec<u32>> {
         let (classes, kept) = (self.found.classes(), self.found.last("sms"));
         if kept.is_empty() {
             return None;
         }
         let count = self.members.len() as u32;
-        // The even partition: SM i belongs to application i * count / sms.
+        // In the even partition, SM `i` belongs to application `i * count / sms`.
         let share = |app: u32| (0..sms).filter(|sm| sm * count / sms == app).count() as u32;
         let mut kept = kept.into_iter();
         let own: Vec<u32> = (0..count)
@@ -110,59 +111,59 @@ impl Group {
     }
 }
 
-/// All runs.
+/// The runs of a study.
 pub(super) struct Results {
     pub(super) configuration: Configuration,
     pub(super) sms: u32,
-    pub(super) alone: Vec<Alone>,
+    pub(super) alone: Vec<AloneRuns>,
     pub(super) groups: Vec<Group>,
 }
 
 impl Results {
-    fn alone(&self, app: usize) -> Option<&Alone> {
+    fn alone(&self, app: usize) -> Option<&AloneRuns> {
         self.alone.iter().find(|alone| alone.app == app)
     }
 
-    /// The normalised progress of each member of a run.
-    fn progress(&self, group: &Group, run: &Taken) -> Vec<f64> {
+    /// Returns the normalised progress of each member in a run.
+    fn progress(&self, group: &Group, run: &RunResult) -> Vec<f64> {
         let alone = |app: &usize| self.alone(*app).and_then(|alone| alone.all.apps.first().copied()).unwrap_or_default();
         group.members.iter().zip(&run.apps).map(|(app, shared): (_, &Execution)| shared.ipc() / alone(app).ipc()).collect()
     }
 
-    fn stp(&self, group: &Group, run: &Taken) -> f64 {
+    fn stp(&self, group: &Group, run: &RunResult) -> f64 {
         self.progress(group, run).iter().sum()
     }
 
-    fn antt(&self, group: &Group, run: &Taken) -> f64 {
+    fn antt(&self, group: &Group, run: &RunResult) -> f64 {
         let progress = self.progress(group, run);
         progress.iter().map(|progress| 1.0 / progress).sum::<f64>() / progress.len() as f64
     }
 
-    /// STP of CD-search over the even partition, in percent.
+    /// Returns the gain in STP of CD-search over the even partition, in percent.
     fn stp_gain(&self, group: &Group) -> f64 {
         percent_over(self.stp(group, &group.found), self.stp(group, &group.even))
     }
 
-    /// By how much the ANTT of the even partition is above that of CD-search, in percent.
+    /// Returns the gain in ANTT of CD-search: the ANTT of the even partition over the ANTT of CD-search, in percent.
     fn antt_gain(&self, group: &Group) -> f64 {
         percent_over(self.antt(group, &group.even), self.antt(group, &group.found))
     }
 
-    /// STP of a run over the even partition, in percent, of groups whose applications shared SMs.
-    fn inside_gain(&self, group: &Group, run: impl Fn(&Inside) -> &Taken) -> Option<f64> {
-        let inside = group.inside.as_ref()?;
+    /// Returns the gain in STP of a run with shared SMs over the even partition, in percent; `None` for a group without such runs.
+    fn shared_gain(&self, group: &Group, run: impl Fn(&SharedRuns) -> &RunResult) -> Option<f64> {
+        let inside = group.shared.as_ref()?;
         Some(percent_over(self.stp(group, run(inside)), self.stp(group, &group.even)))
     }
 
-    /// The share in percent of the groups under SMK that it makes slower than the even partition.
+    /// Returns the percentage of groups for which SMK has a lower STP than the even partition.
     pub(super) fn smk_worse(&self) -> Option<f64> {
-        let gains: Vec<f64> = self.groups.iter().filter_map(|group| self.inside_gain(group, |inside| &inside.smk)).collect();
+        let gains: Vec<f64> = self.groups.iter().filter_map(|group| self.shared_gain(group, |inside| &inside.smk)).collect();
         (!gains.is_empty()).then(|| 100.0 * gains.iter().filter(|gain| **gain < 0.0).count() as f64 / gains.len() as f64)
     }
 
-    /// STP in percent over Maestro where its even partition is replaced by the one that CD-search finds.
+    /// Returns the gain in STP over Maestro, in percent, if CD-search's partition replaces Maestro's even partition.
     fn on_maestro(&self, group: &Group) -> Option<f64> {
-        let inside = group.inside.as_ref()?;
+        let inside = group.shared.as_ref()?;
         let shares = inside.maestro_shares().unwrap_or(false);
         Some(if shares { 0.0 } else { percent_over(self.stp(group, &group.found), self.stp(group, &inside.maestro)) })
     }
@@ -171,7 +172,7 @@ impl Results {
         percent_over(group.found.watts(), group.even.watts())
     }
 
-    /// The share of the SMs that CD-search gated, in percent.
+    /// Returns the percentage of SMs that CD-search power-gated.
     fn gated(&self, group: &Group) -> f64 {
         let kept = group.partition(self.sms).map_or(self.sms, |partition| partition.iter().sum());
         100.0 - 100.0 * f64::from(kept) / f64::from(self.sms)
@@ -181,7 +182,7 @@ impl Results {
         self.groups.iter().filter(|group| group.kind() == kind).collect()
     }
 
-    /// The headline of a mean over the groups of a kind.
+    /// Returns the headline: the mean of a figure over the groups of a kind.
     fn headline(&self, kind: Kind, of: &dyn Fn(&Group) -> Option<f64>) -> Headline {
         let by = Aggregate {
             of: &|groups: &[&Group]| mean(groups.iter().filter_map(|group| of(group))),
@@ -196,7 +197,7 @@ impl Results {
         self.of_kind(kind).into_iter().map(of).reduce(pick)
     }
 
-    /// The share of all groups in percent for which `right` is true.
+    /// Returns the percentage of groups for which `right` is true.
     fn share(&self, right: impl Fn(&Group) -> bool) -> Option<f64> {
         let all = self.groups.len();
         (all > 0).then(|| 100.0 * self.groups.iter().filter(|group| right(group)).count() as f64 / all as f64)
@@ -207,23 +208,24 @@ impl Results {
         classes::utilisation_misses(&utilisation, &self.groups.iter().map(|group| &group.members).collect::<Vec<_>>())
     }
 
-    /// The least sensitivity of a compute-intensive application less the greatest of a memory-intensive one.
+    /// Returns the lowest sensitivity of a compute-intensive application minus the highest sensitivity of a memory-intensive application.
     fn sensitivity(&self) -> Option<f64> {
         let of = |wanted: Type| {
             let some = self.alone.iter().filter(move |alone| applications()[alone.app].kind == wanted);
-            some.map(Alone::sensitivity)
+            some.map(AloneRuns::sensitivity)
         };
         Some(of(Type::Compute).reduce(f64::min)? - of(Type::Memory).reduce(f64::max)?)
     }
 
-    /// What the search costs: the loss against the partition fixed from the start.
-    fn overhead(&self, group: &Group, of: &dyn Fn(&Taken) -> f64) -> Option<f64> {
+    /// Returns the cost of the search in percent: the figure of the run with CD-search's partition from the start over the figure of the
+    /// CD-search run.
+    fn overhead(&self, group: &Group, of: &dyn Fn(&RunResult) -> f64) -> Option<f64> {
         let fixed = group.fixed.as_ref()?;
         Some(percent_over(of(fixed), of(&group.found)))
     }
 
-    /// Adds our figure for a published value.
-    fn grade(&self, value: &Value<Of>, output: &mut StudyOutput) {
+    /// Computes our figure for a published value and adds the comparison to the output.
+    fn grade(&self, value: &Value<Selector>, output: &mut StudyOutput) {
         let stp = |group: &Group| self.stp_gain(group);
         match value.of.quantity {
             Quantity::MixedStp => drop(output.graded(value, &self.headline(Kind::Mixed, &|group| Some(stp(group))))),
@@ -236,7 +238,7 @@ impl Results {
             Quantity::MemoryPower => drop(output.graded(value, &self.headline(Kind::Memory, &|group| Some(Self::power(group))))),
             Quantity::MemoryGated => drop(output.graded(value, &self.headline(Kind::Memory, &|group| Some(self.gated(group))))),
             Quantity::MemoryOverhead => {
-                let cost = |group: &Group| self.overhead(group, &Taken::watts).map(|less| -less);
+                let cost = |group: &Group| self.overhead(group, &RunResult::watts).map(|less| -less);
                 output.graded(value, &self.headline(Kind::Memory, &cost));
             }
             Quantity::MixedStpBest => drop(output.graded_number(value, self.extreme(Kind::Mixed, &stp, f64::max), "")),
@@ -247,7 +249,7 @@ impl Results {
             Quantity::UtilisationMisses => drop(output.graded_number(value, self.utilisation_misses(), "")),
             Quantity::SmkWorse => drop(output.graded_number(value, self.smk_worse(), "")),
             Quantity::MaestroStp => {
-                let gain = |group: &Group| self.inside_gain(group, |inside| &inside.maestro);
+                let gain = |group: &Group| self.shared_gain(group, |inside| &inside.maestro);
                 output.graded(value, &self.headline(Kind::Mixed, &gain));
             }
             Quantity::CdSearchOnMaestro => {
@@ -265,10 +267,10 @@ impl Results {
     }
 }
 
-/// Adds the tables, the comparison and the picture.
+/// Adds the tables, the comparison and the bar chart to the output.
 pub(super) fn show(output: &mut StudyOutput, results: &Results) {
     show_groups(output, results);
-    show_inside(output, results);
+    show_shared(output, results);
     show_alone(output, results);
     for value in published().values.iter().filter(|value| value.of.configuration == results.configuration.compared_as()) {
         results.grade(value, output);
@@ -307,7 +309,7 @@ fn show_groups(output: &mut StudyOutput, results: &Results) {
         "fixed STP",
     ]);
     for group in &results.groups {
-        let (stp, antt) = (|run: &Taken| results.stp(group, run), |run: &Taken| results.antt(group, run));
+        let (stp, antt) = (|run: &RunResult| results.stp(group, run), |run: &RunResult| results.antt(group, run));
         let partition = group
             .partition(results.sms)
             .map_or_else(|| "even".to_owned(), |partition| partition.iter().map(u32::to_string).collect::<Vec<_>>().join(" + "));
@@ -334,10 +336,10 @@ fn show_groups(output: &mut StudyOutput, results: &Results) {
     }
 }
 
-fn show_inside(output: &mut StudyOutput, results: &Results) {
+fn show_shared(output: &mut StudyOutput, results: &Results) {
     let row = |group: &Group| {
-        let inside = group.inside.as_ref()?;
-        let gain = |run: &Taken| format!("{:+.1}", percent_over(results.stp(group, run), results.stp(group, &group.even)));
+        let inside = group.shared.as_ref()?;
+        let gain = |run: &RunResult| format!("{:+.1}", percent_over(results.stp(group, run), results.stp(group, &group.even)));
         let ctas: Vec<String> = inside.smk.last("ctas").iter().map(|(_, ctas)| ctas.to_string()).collect();
         let kept = match inside.maestro_shares() {
             Some(true) => "shared SMs",

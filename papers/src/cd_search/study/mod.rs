@@ -1,10 +1,10 @@
 //! `study cd-search`: applications that share the SMs of a GPU, partitioned evenly and by CD-search (Zhao, Wang and Eeckhout, ICS 2018).
 //!
-//! In: the applications of the paper's Table 1 as programs. Each runs alone, with all SMs and with half of them; every pair (or group
-//! of four) runs with the even partition, with CD-search, and with the partition that CD-search found fixed from the start, which shows
-//! what the search costs. Mixed pairs also run under SMK and Maestro (Section 7.5). Out: STP, ANTT and power over the even partition, beside the
-//! paper's. The configuration `classes` runs every pair until it is classified, and no further; `hashed` has the L1 with Fermi's hashed index;
-//! `curves` runs each application alone by its number of SMs.
+//! In: the applications of the paper's Table 1 as programs. Each application runs alone, on all SMs and on half of them. Every pair (or
+//! group of four) runs with the even partition, with CD-search, and with CD-search's partition from the start; the third run shows the cost
+//! of the search. Mixed pairs also run under SMK and Maestro (Section 7.5). Out: STP, ANTT and power over the even partition, next to the
+//! published values. The configuration `classes` stops every pair after its classification; `hashed` has the L1 with Fermi's hashed index;
+//! `curves` runs each application alone on different numbers of SMs.
 
 mod classes;
 mod curves;
@@ -19,19 +19,20 @@ use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
 
 use classes::Classified;
-use curves::{Curve, POINTS};
-use findings::{Alone, Group, Inside, Results};
+use curves::{Curve, CURVE_POINTS};
+use findings::{AloneRuns, Group, SharedRuns, Results};
 use published::{Configuration, Members, Type, applications, of_type, published};
-use task::Sharing;
+use task::SharedRun;
 
-/// All pairs, in the order of Table 1.
+/// Returns all pairs, in the order of Table 1.
 fn all_pairs() -> Vec<Members> {
     let count = applications().len();
     (0..count).flat_map(|a| (a + 1..count).map(move |b| vec![a, b])).collect()
 }
 
-/// A part of the pairs in which every application is as often as the others: of each kind, neighbours in the table.
-fn some_pairs() -> Vec<Members> {
+/// Returns a part of the pairs in which each application occurs equally often: compute with memory by row, and neighbours of one type in
+/// the table.
+fn quick_pairs() -> Vec<Members> {
     let (compute, memory) = (of_type(Type::Compute), of_type(Type::Memory));
     let next = |of: &Members, i: usize| of[(i + 1) % of.len()];
     let mixed = compute.iter().zip(&memory).map(|(a, b)| vec![*a, *b]);
@@ -41,27 +42,28 @@ fn some_pairs() -> Vec<Members> {
     pairs
 }
 
-/// Groups of four, which the paper does not list: two and two neighbours of both types, and four of the memory-intensive ones.
-fn fours() -> Vec<Members> {
+/// Returns groups of four: two compute-intensive and two memory-intensive neighbours of the table, and four memory-intensive ones. The
+/// paper does not list its groups.
+fn groups_of_four() -> Vec<Members> {
     let (compute, memory) = (of_type(Type::Compute), of_type(Type::Memory));
     let nth = |of: &Members, i: usize| of[i % of.len()];
     let mixed = (0..memory.len()).map(|i| vec![nth(&compute, i), nth(&compute, i + 1), nth(&memory, i), nth(&memory, i + 1)]);
     mixed.chain((0..memory.len()).map(|i| (0..4).map(|k| nth(&memory, i + k)).collect())).collect()
 }
 
-/// Runs everything.
+/// Runs the study.
 ///
 /// # Errors
-/// When the programs are not there, an option is wrong, or a run fails.
+/// Returns an error if a program does not exist, an option is wrong, or a run fails.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let configuration = configuration(request.configuration.as_deref()).map_err(StudyError::input)?;
     let parameters = &published().own.parameters;
     let cycles = if request.full { parameters.cycles } else { parameters.quick_cycles };
     let groups = match configuration {
-        Configuration::Four => fours(),
+        Configuration::Four => groups_of_four(),
         Configuration::Classes | Configuration::Curves => all_pairs(),
         _ if request.full => all_pairs(),
-        _ => some_pairs(),
+        _ => quick_pairs(),
     };
     let among = |number: usize| request.pairs.is_empty() || request.pairs.iter().any(|(first, last)| (*first..=*last).contains(&number));
     let groups: Vec<Members> = (1..).zip(groups).filter(|(number, _)| among(*number)).map(|(_, group)| group).collect();
@@ -70,7 +72,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     }
     let settings: Vec<(String, String)> =
         parameters.set.iter().cloned().chain(configuration.settings()).chain(request.set.iter().cloned()).collect();
-    let sharing = |group: &Members, policy: Option<String>| Sharing {
+    let sharing = |group: &Members, policy: Option<String>| SharedRun {
         apps: group.iter().map(|app| &applications()[*app]).collect(),
         policy,
         machine: &parameters.machine,
@@ -87,28 +89,28 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         return classify(groups, &members, &lab, &sharing);
     }
     if configuration == Configuration::Curves {
-        return draw_curves(&groups, &members, sms, &lab, &sharing);
+        return run_curves(&groups, &members, sms, &lab, &sharing);
     }
-    let alone: Vec<Sharing> = members
+    let alone: Vec<SharedRun> = members
         .iter()
         .flat_map(|app| [None, Some(half.clone())].map(|policy| sharing(&vec![*app], policy)))
         .chain(groups.iter().flat_map(|group| [None, Some("cd_search".to_owned())].map(|policy| sharing(group, policy))))
         .collect();
     let taken = lab.all(&alone).map_err(StudyError::input)?;
     let (alone, together) = taken.split_at(2 * members.len());
-    let alone: Vec<Alone> = members
+    let alone: Vec<AloneRuns> = members
         .iter()
         .zip(alone.chunks_exact(2))
-        .map(|(app, runs)| Alone { app: *app, all: runs[0].clone(), half: runs[1].clone() })
+        .map(|(app, runs)| AloneRuns { app: *app, all: runs[0].clone(), half: runs[1].clone() })
         .collect();
     let mut groups: Vec<Group> = groups
         .into_iter()
         .zip(together.chunks_exact(2))
-        .map(|(members, runs)| Group { members, even: runs[0].clone(), found: runs[1].clone(), fixed: None, inside: None })
+        .map(|(members, runs)| Group { members, even: runs[0].clone(), found: runs[1].clone(), fixed: None, shared: None })
         .collect();
-    fix(&mut groups, sms, &lab, &sharing)?;
+    run_fixed_partitions(&mut groups, sms, &lab, &sharing)?;
     if configuration.compared_as() == Configuration::Base {
-        share_sms(&mut groups, &lab, &sharing)?;
+        run_shared(&mut groups, &lab, &sharing)?;
     }
     let results = Results { configuration, sms, alone, groups };
     let title = format!("applications that share {sms} SMs, even and by CD-search, compared with {}", published().source);
@@ -117,15 +119,15 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
-/// Runs groups until CD-search has classified their members, and each member alone.
+/// Runs each group until CD-search has classified its members, and each member alone.
 fn classify(
     groups: Vec<Members>,
     members: &Members,
     lab: &warpshard_lab::Lab,
-    sharing: &dyn Fn(&Members, Option<String>) -> Sharing,
+    sharing: &dyn Fn(&Members, Option<String>) -> SharedRun,
 ) -> Result<StudyOutput, StudyError> {
-    let profile = |group| Sharing { cycles: published().own.parameters.profile_cycles, ..sharing(group, Some("cd_search".to_owned())) };
-    let tasks: Vec<Sharing> = members.iter().map(|app| sharing(&vec![*app], None)).chain(groups.iter().map(profile)).collect();
+    let profile = |group| SharedRun { cycles: published().own.parameters.profile_cycles, ..sharing(group, Some("cd_search".to_owned())) };
+    let tasks: Vec<SharedRun> = members.iter().map(|app| sharing(&vec![*app], None)).chain(groups.iter().map(profile)).collect();
     let mut alone = lab.all(&tasks).map_err(StudyError::input)?;
     let together = alone.split_off(members.len());
     let classified: Vec<Classified> = groups.into_iter().zip(together).map(|(members, run)| Classified { members, run }).collect();
@@ -136,38 +138,38 @@ fn classify(
     Ok(output)
 }
 
-/// Runs each member alone with one to six sixths of the SMs.
-fn draw_curves(
+/// Runs each member alone on one to six sixths of the SMs.
+fn run_curves(
     groups: &[Members],
     members: &Members,
     sms: u32,
     lab: &warpshard_lab::Lab,
-    sharing: &dyn Fn(&Members, Option<String>) -> Sharing,
+    sharing: &dyn Fn(&Members, Option<String>) -> SharedRun,
 ) -> Result<StudyOutput, StudyError> {
     let cycles = published().own.parameters.curve_cycles;
     let limited = |app: usize, point: u32| {
-        let policy = (point < POINTS).then(|| format!("static_limit:cores={}", point * sms / POINTS));
-        Sharing { cycles, ..sharing(&vec![app], policy) }
+        let policy = (point < CURVE_POINTS).then(|| format!("static_limit:cores={}", point * sms / CURVE_POINTS));
+        SharedRun { cycles, ..sharing(&vec![app], policy) }
     };
-    let tasks: Vec<Sharing> = members.iter().flat_map(|app| (1..=POINTS).map(|point| limited(*app, point))).collect();
+    let tasks: Vec<SharedRun> = members.iter().flat_map(|app| (1..=CURVE_POINTS).map(|point| limited(*app, point))).collect();
     let taken = lab.all(&tasks).map_err(StudyError::input)?;
-    let ipc = |runs: &[task::Taken]| std::array::from_fn(|point| runs[point].apps.first().map_or(0.0, |app| app.ipc()));
-    let curves: Vec<Curve> = members.iter().zip(taken.chunks_exact(POINTS as usize)).map(|(app, runs)| Curve { app: *app, ipc: ipc(runs) }).collect();
+    let ipc = |runs: &[task::RunResult]| std::array::from_fn(|point| runs[point].apps.first().map_or(0.0, |app| app.ipc()));
+    let curves: Vec<Curve> = members.iter().zip(taken.chunks_exact(CURVE_POINTS as usize)).map(|(app, runs)| Curve { app: *app, ipc: ipc(runs) }).collect();
     let title = format!("{} applications by their number of SMs, and the best partitions of {} pairs by these curves", curves.len(), groups.len());
     let mut output = StudyOutput::new("cd-search", title);
     curves::show(&mut output, &curves, groups, sms);
     Ok(output)
 }
 
-/// Runs the groups whose partition CD-search changed with that partition from the start.
-fn fix(
+/// Runs each group whose partition CD-search changed once more, with CD-search's partition from the start.
+fn run_fixed_partitions(
     groups: &mut [Group],
     sms: u32,
     lab: &warpshard_lab::Lab,
-    sharing: &dyn Fn(&Members, Option<String>) -> Sharing,
+    sharing: &dyn Fn(&Members, Option<String>) -> SharedRun,
 ) -> Result<(), StudyError> {
     let partitions: Vec<Option<Vec<u32>>> = groups.iter().map(|group| group.partition(sms)).collect();
-    let tasks: Vec<Sharing> = groups
+    let tasks: Vec<SharedRun> = groups
         .iter()
         .zip(&partitions)
         .filter_map(|(group, partition)| {
@@ -182,8 +184,8 @@ fn fix(
     Ok(())
 }
 
-/// Runs the mixed groups with all applications on every SM: under SMK, and under Maestro.
-fn share_sms(groups: &mut [Group], lab: &warpshard_lab::Lab, sharing: &dyn Fn(&Members, Option<String>) -> Sharing) -> Result<(), StudyError> {
+/// Runs the mixed groups with all applications on every SM, under SMK and under Maestro.
+fn run_shared(groups: &mut [Group], lab: &warpshard_lab::Lab, sharing: &dyn Fn(&Members, Option<String>) -> SharedRun) -> Result<(), StudyError> {
     let interleaved = |members: &Members, policy: &str| {
         let mut task = sharing(members, Some(policy.to_owned()));
         for (key, value) in [("gpu.dispatch.sharing", "interleaved"), ("gpu.sm.order", "kernel-gto")] {
@@ -192,10 +194,10 @@ fn share_sms(groups: &mut [Group], lab: &warpshard_lab::Lab, sharing: &dyn Fn(&M
         task
     };
     let mixed = || groups.iter().filter(|group| group.is_mixed());
-    let tasks: Vec<Sharing> = mixed().flat_map(|group| ["smk", "maestro"].map(|policy| interleaved(&group.members, policy))).collect();
+    let tasks: Vec<SharedRun> = mixed().flat_map(|group| ["smk", "maestro"].map(|policy| interleaved(&group.members, policy))).collect();
     let taken = lab.all(&tasks).map_err(StudyError::input)?;
     for (group, runs) in groups.iter_mut().filter(|group| group.is_mixed()).zip(taken.chunks_exact(2)) {
-        group.inside = Some(Inside { smk: runs[0].clone(), maestro: runs[1].clone() });
+        group.shared = Some(SharedRuns { smk: runs[0].clone(), maestro: runs[1].clone() });
     }
     Ok(())
 }
@@ -209,6 +211,6 @@ fn configuration(name: Option<&str>) -> Result<Configuration, TaskError> {
     }).map_err(TaskError::from)
 }
 
-fn sms(task: &Sharing) -> Result<u32, TaskError> {
+fn sms(task: &SharedRun) -> Result<u32, TaskError> {
     Ok(task.machine()?.machine.gpu.sms)
 }

@@ -1,4 +1,4 @@
-//! What the paper states, and its applications.
+//! The published figures of the paper, and its applications.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -8,15 +8,15 @@ use serde::Deserialize;
 use warpshard_lab::error::TaskError;
 use warpshard_lab::published::{Published, read};
 
-/// The study's part of the file.
+/// The sections of `cd-search.toml` that only this study has.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Own {
+pub(super) struct StudyData {
     pub(super) parameters: Parameters,
     pub(super) application: Vec<Application>,
 }
 
-/// The file explains each.
+/// Parameters of the study; `cd-search.toml` explains each.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameters {
@@ -28,7 +28,7 @@ pub(super) struct Parameters {
     pub(super) curve_cycles: u64,
 }
 
-/// The types of Table 1.
+/// The application types of Table 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Type {
@@ -48,43 +48,43 @@ pub(super) struct Application {
 }
 
 impl Application {
-    /// Whatever its run depends on: parameters, and the launch file with the listings beside it that it names.
+    /// Returns the inputs of the application's run as text: its parameters, the launch file, and the listings that the launch file names.
     ///
     /// # Errors
-    /// When the launch file is not there; a message for the user.
+    /// Returns a message for the user if the launch file does not exist.
     pub(super) fn content(&self) -> Result<String, TaskError> {
         let content = warpshard_lab::programs::content(Path::new(&self.program))?;
         Ok(format!("{:?}\n{content}", self.parameters))
     }
 }
 
-/// The systems of Section 7.
+/// The system configurations of Section 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Configuration {
-    /// 24 SMs, pairs.
+    /// Pairs of applications on 24 SMs.
     Base,
-    /// 30 SMs, pairs.
+    /// Pairs of applications on 30 SMs.
     #[serde(rename = "sms-30")]
     Sms30,
-    /// Three quarters of the memory bandwidth.
+    /// `Base` with 75 % of the memory bandwidth.
     #[serde(rename = "bandwidth-75")]
     Bandwidth75,
-    /// One and a half of it.
+    /// `Base` with 150 % of the memory bandwidth.
     #[serde(rename = "bandwidth-150")]
     Bandwidth150,
-    /// 24 SMs, four applications.
+    /// Groups of four applications on 24 SMs.
     Four,
-    /// 24 SMs, all pairs, until they are classified.
+    /// All pairs on 24 SMs, until they are classified.
     Classes,
-    /// 24 SMs, pairs, an L1 with the hashed index of Fermi.
+    /// `Base` with the hashed L1 index of Fermi.
     Hashed,
-    /// 24 SMs, each application alone on a sixth to all of them.
+    /// Each application alone on one to six sixths of 24 SMs.
     Curves,
 }
 
 impl Configuration {
-    /// All, with their names.
+    /// All configurations with their names on the command line.
     pub(super) const ALL: [(&'static str, Self); 8] = [
         ("base", Self::Base),
         ("sms-30", Self::Sms30),
@@ -96,17 +96,17 @@ impl Configuration {
         ("curves", Self::Curves),
     ];
 
-    /// The configuration whose published figures it is compared with.
+    /// Returns the configuration whose published figures apply to this one.
     pub(super) fn compared_as(self) -> Self {
         if self == Self::Hashed { Self::Base } else { self }
     }
 
-    /// What differs from the machine; memory bandwidth goes with the clock of the DRAM.
+    /// Returns the overrides of machine keys; the clock of the DRAM scales the memory bandwidth.
     pub(super) fn settings(self) -> Vec<(String, String)> {
         let set = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
         match self {
             Self::Base | Self::Four | Self::Classes | Self::Curves => Vec::new(),
-            // D-031
+            // Deviation D-031.
             Self::Hashed => set("gpu.sm.l1.cache.index", "fermi"),
             Self::Sms30 => set("gpu.sms", "30"),
             Self::Bandwidth75 => set("clocks.dram", "693 MHz"),
@@ -115,7 +115,7 @@ impl Configuration {
     }
 }
 
-/// What a published value is of.
+/// The quantity of a published value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Quantity {
@@ -138,29 +138,29 @@ pub(super) enum Quantity {
     CdSearchOnMaestro,
 }
 
-/// What a published value is of.
+/// The key `of` of a published value: its configuration and quantity.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Of {
+pub(super) struct Selector {
     pub(super) configuration: Configuration,
     pub(super) quantity: Quantity,
 }
 
-/// The file.
-pub(super) fn published() -> &'static Published<Own, Of> {
-    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
+/// Returns the parsed `cd-search.toml`.
+pub(super) fn published() -> &'static Published<StudyData, Selector> {
+    static READ: OnceLock<Published<StudyData, Selector>> = OnceLock::new();
     READ.get_or_init(|| read("cd-search", include_str!("../published/cd-search.toml")))
 }
 
-/// A group of applications, by their places in Table 1.
+/// A group of applications, as indices into Table 1.
 pub(super) type Members = Vec<usize>;
 
-/// Table 1.
+/// Returns the applications of Table 1.
 pub(super) fn applications() -> &'static [Application] {
     &published().own.application
 }
 
-/// The places of the applications of a type.
+/// Returns the indices of the applications of a type.
 pub(super) fn of_type(wanted: Type) -> Members {
     (0..applications().len()).filter(|app| applications()[*app].kind == wanted).collect()
 }

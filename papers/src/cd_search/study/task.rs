@@ -1,4 +1,4 @@
-//! A run of applications that share the GPU, or of one alone.
+//! A task of the study: a run of applications that share the GPU, or of one application alone.
 
 use std::fmt;
 use std::path::Path;
@@ -17,19 +17,19 @@ use warpshard_lab::Task;
 
 use super::published::Application;
 
-/// What is run.
+/// Applications, machine and policy of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sharing {
+pub(super) struct SharedRun {
     pub(super) apps: Vec<&'static Application>,
-    /// A controller, as `--policy` takes it.
+    /// A policy in the form of the option `--policy`.
     pub(super) policy: Option<String>,
     pub(super) machine: &'static str,
     pub(super) settings: Vec<(String, String)>,
-    /// Core cycles.
+    /// Length of the run in core cycles.
     pub(super) cycles: u64,
 }
 
-/// The first execution of an application, as far as it went.
+/// The first execution of an application, up to its end or the end of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Execution {
     pub(super) instructions: u64,
@@ -37,16 +37,16 @@ pub(super) struct Execution {
 }
 
 impl Execution {
-    /// Warp instructions per core cycle.
+    /// Returns the warp instructions per core cycle.
     pub(super) fn ipc(self) -> f64 {
         self.instructions as f64 / self.cycles.max(1) as f64
     }
 }
 
-/// What the whole machine did.
+/// Results of a run, for the whole machine and per application.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Taken {
-    /// By application.
+pub(super) struct RunResult {
+    /// The execution of each application.
     pub(super) apps: Vec<Execution>,
     pub(super) cycles: u64,
     pub(super) joules: f64,
@@ -55,29 +55,29 @@ pub(super) struct Taken {
     pub(super) llc_accesses: u64,
     pub(super) llc_misses: u64,
     pub(super) dram_bursts: u64,
-    /// Bursts that DRAM could have moved.
+    /// Bursts that DRAM can transfer in the cycles of the run.
     pub(super) dram_peak: f64,
-    /// Numbers that the controller recorded: cycle, SM (0 for the whole machine), name, value.
+    /// Values that the controller recorded: cycle, SM (0 for the whole machine), name, value.
     pub(super) signals: Vec<(u64, u16, String, f64)>,
 }
 
-impl Taken {
-    /// Mean power in watts.
+impl RunResult {
+    /// Returns the mean power in watts.
     pub(super) fn watts(&self) -> f64 {
         self.joules / self.seconds.max(f64::MIN_POSITIVE)
     }
 
-    /// The share of DRAM cycles that move data.
+    /// Returns the fraction of DRAM cycles that transfer data.
     pub(super) fn dram_utilisation(&self) -> f64 {
         self.dram_bursts as f64 / self.dram_peak.max(1.0)
     }
 
-    /// Which applications CD-search took for memory-intensive; empty when the run ended before.
+    /// Returns true for each application that CD-search classified as memory-intensive; empty if the run ended before the classification.
     pub(super) fn classes(&self) -> Vec<bool> {
         self.last("memory_intensive").iter().map(|(_, memory)| *memory > 0.0).collect()
     }
 
-    /// The last value of a signal at each SM that has one, by SM.
+    /// Returns the last value of a signal at each SM, ordered by SM.
     pub(super) fn last(&self, name: &str) -> Vec<(u16, f64)> {
         let mut all: Vec<(u16, f64)> = Vec::new();
         for (_, sm, _, value) in self.signals.iter().filter(|(_, _, other, _)| other == name) {
@@ -91,18 +91,18 @@ impl Taken {
     }
 }
 
-impl Sharing {
-    /// The machine with its settings.
+impl SharedRun {
+    /// Returns the machine with the settings of the run.
     ///
     /// # Errors
-    /// When it is not valid, as a message for the user.
+    /// Returns a message for the user if the machine or a setting is invalid.
     pub(super) fn machine(&self) -> Result<Loaded, TaskError> {
         let set: Vec<Override> = self.settings.iter().map(|(key, value)| Override::new(key, value)).collect();
         crate::machine(self.machine, &set).map_err(TaskError::from)
     }
 }
 
-impl fmt::Display for Sharing {
+impl fmt::Display for SharedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.apps.iter().map(|app| app.name.as_str()).collect();
         write!(f, "{}", names.join(" + "))?;
@@ -111,8 +111,8 @@ impl fmt::Display for Sharing {
     }
 }
 
-impl Task for Sharing {
-    type Result = Taken;
+impl Task for SharedRun {
+    type Result = RunResult;
 
     fn key(&self) -> Result<String, TaskError> {
         let mut files = String::new();
@@ -123,7 +123,7 @@ impl Task for Sharing {
         Ok(format!("sharing {self} {} {machine} {:08x}", self.cycles, crc32fast::hash(files.as_bytes())))
     }
 
-    fn run(&self) -> Result<Taken, TaskError> {
+    fn run(&self) -> Result<RunResult, TaskError> {
         let machine = self.machine()?.machine;
         let part = |app: &&Application| -> Result<Part, TaskError> {
             let program = Program::load(Path::new(&app.program), Some(70), &app.parameters)?;
@@ -144,7 +144,7 @@ impl Task for Sharing {
         };
         let clocks = machine.clocks.dram.0 as f64 / machine.clocks.core.0 as f64;
         let signals = outcome.timeline.iter().filter(|entry| entry.reason.is_empty());
-        Ok(Taken {
+        Ok(RunResult {
             apps: outcome.applications.iter().map(execution).collect(),
             cycles: outcome.cycles,
             joules: energy.as_ref().map_or(0.0, |energy| energy.total()),

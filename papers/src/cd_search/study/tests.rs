@@ -1,7 +1,7 @@
-//! The pairs, and figures of hand-made runs.
+//! Tests of the pairs, and of figures computed from hand-made runs.
 
-use super::curves::{Curve, best_partition, fewest};
-use super::task::Taken;
+use super::curves::{Curve, best_partition, fewest_sms};
+use super::task::RunResult;
 use super::*;
 
 #[test]
@@ -13,13 +13,13 @@ fn pairs_are_those_of_the_paper() {
 }
 
 #[test]
-fn the_part_has_every_application_equally_often() {
-    let pairs = some_pairs();
+fn quick_pairs_have_each_application_equally_often() {
+    let pairs = quick_pairs();
     assert_eq!(pairs.len(), 21);
     for app in 0..applications().len() {
         assert_eq!(pairs.iter().filter(|pair| pair.contains(&app)).count(), 3, "{}", applications()[app].name);
     }
-    assert!(fours().iter().all(|group| group.len() == 4));
+    assert!(groups_of_four().iter().all(|group| group.len() == 4));
 }
 
 #[test]
@@ -29,31 +29,31 @@ fn an_unknown_configuration_is_refused() {
     assert_eq!(error, "--configuration sms-40: expected one of base, sms-30, bandwidth-75, bandwidth-150, four, classes, hashed, curves");
 }
 
-/// A run whose applications issue so much in 100 cycles, with these records.
-fn run(instructions: &[u64], signals: &[(u16, &str, f64)]) -> Taken {
-    Taken {
+/// Returns a run of 100 cycles with these instructions per application and these signals.
+fn run(instructions: &[u64], signals: &[(u16, &str, f64)]) -> RunResult {
+    RunResult {
         apps: instructions.iter().map(|&instructions| task::Execution { instructions, cycles: 100 }).collect(),
         cycles: 100,
         joules: 10.0,
         seconds: 1.0,
         signals: signals.iter().map(|(sm, name, value)| (50, *sm, (*name).to_owned(), *value)).collect(),
-        ..Taken::default()
+        ..RunResult::default()
     }
 }
 
 #[test]
-fn the_partition_follows_from_what_the_policy_recorded() {
+fn the_partition_follows_from_the_recorded_signals() {
     let group = |signals: &[(u16, &str, f64)]| Group {
         members: vec![0, 7],
         even: run(&[1, 1], &[]),
         found: run(&[1, 1], signals),
         fixed: None,
-        inside: None,
+        shared: None,
     };
     let classes = [(0, "memory_intensive", 0.0), (12, "memory_intensive", 1.0)];
     assert_eq!(group(&[&classes[..], &[(12, "sms", 4.0)]].concat()).partition(24), Some(vec![20, 4]));
-    assert_eq!(group(&[&classes[..], &[(12, "sms", 12.0)]].concat()).partition(24), None, "that is the even one");
-    assert_eq!(group(&classes).partition(24), None, "the run ended before the search did");
+    assert_eq!(group(&[&classes[..], &[(12, "sms", 12.0)]].concat()).partition(24), None, "it is the even partition");
+    assert_eq!(group(&classes).partition(24), None, "the run ended during the search");
     let both = [(0, "memory_intensive", 1.0), (12, "memory_intensive", 1.0), (0, "sms", 3.0), (12, "sms", 5.0)];
     assert_eq!(group(&both).partition(24), Some(vec![3, 5]));
 }
@@ -61,31 +61,32 @@ fn the_partition_follows_from_what_the_policy_recorded() {
 #[test]
 fn every_published_value_is_compared_in_its_configuration() {
     for (_, configuration) in Configuration::ALL.into_iter().filter(|(_, configuration)| !matches!(configuration, Configuration::Classes | Configuration::Curves)) {
-        let alone = |app| Alone { app, all: run(&[100], &[]), half: run(&[80], &[]) };
+        let alone = |app| AloneRuns { app, all: run(&[100], &[]), half: run(&[80], &[]) };
         let classes = [(0, "memory_intensive", 0.0), (12, "memory_intensive", 1.0), (12, "sms", 4.0)];
         let mixed = Group {
             members: vec![0, 7],
             even: run(&[50, 60], &[]),
             found: run(&[80, 60], &classes),
             fixed: Some(run(&[82, 60], &[])),
-            inside: None,
+            shared: None,
         };
-        let inside = |smk, shares| Inside { smk: run(&[smk, 60], &[]), maestro: run(&[60, 60], &[(0, "shares_sms", shares)]) };
-        let mixed = Group { inside: Some(inside(40, 0.0)), ..mixed };
-        let better = Group { inside: Some(inside(70, 1.0)), ..mixed.clone() };
-        let memory = Group { members: vec![7, 8], fixed: Some(run(&[80, 60], &[])), inside: None, ..mixed.clone() };
+        let inside = |smk, shares| SharedRuns { smk: run(&[smk, 60], &[]), maestro: run(&[60, 60], &[(0, "shares_sms", shares)]) };
+        let mixed = Group { shared: Some(inside(40, 0.0)), ..mixed };
+        let better = Group { shared: Some(inside(70, 1.0)), ..mixed.clone() };
+        let memory = Group { members: vec![7, 8], fixed: Some(run(&[80, 60], &[])), shared: None, ..mixed.clone() };
         let results = Results { configuration, sms: 24, alone: [0, 7, 8].map(alone).into(), groups: vec![mixed, better, memory] };
         let mut output = StudyOutput::new("cd-search", String::new());
         findings::show(&mut output, &results);
         let expected = published().values.iter().filter(|value| value.of.configuration == configuration.compared_as()).count();
         assert_eq!(output.compared().1.len(), expected);
         if configuration.compared_as() == Configuration::Base {
-            // STP 1.1 even, 1.4 found; 1.42 with the partition from the start.
+            // The STP is 1.1 with the even partition, 1.4 with CD-search, and 1.42 with CD-search's partition from the start.
             let stp = output.figure_named("mixed pairs, STP over the even partition, mean, %").unwrap();
             assert!((stp - 100.0 * (1.4 / 1.1 - 1.0)).abs() < 1e-9, "{stp}");
             let cost = output.figure_named("mixed pairs, STP lost by the search, %").unwrap();
             assert!((cost - 100.0 * (1.42 / 1.4 - 1.0)).abs() < 1e-9, "{cost}");
-            // SMK has 1.0 in one pair and 1.3 in the other, Maestro 1.2 in both; it keeps the even partition in the first.
+            // The STP of SMK is 1.0 in one pair and 1.3 in the other, the STP of Maestro 1.2 in both; Maestro keeps the even partition in
+            // the first.
             assert_eq!(results.smk_worse(), Some(50.0));
             let maestro = output.figure_named("mixed pairs, STP of Maestro over the even partition, mean, %").unwrap();
             assert!((maestro - 100.0 * (1.2 / 1.1 - 1.0)).abs() < 1e-9, "{maestro}");
@@ -96,10 +97,10 @@ fn every_published_value_is_compared_in_its_configuration() {
 }
 
 #[test]
-fn the_page_has_the_instructions_that_the_program_issues_now() {
+fn the_page_has_the_current_instruction_count() {
     use warpshard_lab::Task;
     let own = &published().own.parameters;
-    let task = Sharing { apps: vec![&applications()[0]], policy: None, machine: &own.machine, settings: own.set.clone(), cycles: 20_000 };
+    let task = SharedRun { apps: vec![&applications()[0]], policy: None, machine: &own.machine, settings: own.set.clone(), cycles: 20_000 };
     let issued = task.run().unwrap().instructions;
     let page = include_str!("../cd-search.md");
     let sentence = format!("DXTC alone issues {issued} warp instructions in 20,000 cycles");
@@ -107,9 +108,9 @@ fn the_page_has_the_instructions_that_the_program_issues_now() {
 }
 
 #[test]
-fn stored_results_are_what_the_program_gives_now() {
+fn stored_results_are_reproduced() {
     let results = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/cd_search/results"));
-    warpshard_lab::stored::check_stored(results, &[("classes", |cells| classes::row_again(cells[0]))]);
+    warpshard_lab::stored::check_stored(results, &[("classes", |cells| classes::simulate_row(cells[0]))]);
 }
 
 #[test]
@@ -128,12 +129,12 @@ fn classes_are_compared_with_table_1_and_with_utilisation() {
 
 #[test]
 fn curves_give_the_best_partition_and_the_fewest_sms() {
-    // Linear in SMs; and flat from a sixth on.
+    // One curve is linear in SMs, the other flat from a sixth of the SMs.
     let linear = Curve { app: 0, ipc: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] };
     let flat = Curve { app: 7, ipc: [5.0; 6] };
     assert_eq!((linear.progress(2.0, 24), linear.progress(12.0, 24), flat.progress(4.0, 24)), (1.0 / 12.0, 0.5, 1.0));
     let (sms, gain) = best_partition(&linear, &flat, 24);
-    assert_eq!(sms, 20, "the flat one keeps a sixth");
+    assert_eq!(sms, 20, "the flat application keeps a sixth of the SMs");
     assert!((gain - 100.0 * ((20.0 / 24.0 + 1.0) / 1.5 - 1.0)).abs() < 1e-9, "{gain}");
-    assert_eq!((fewest(&linear, 24), fewest(&flat, 24)), (12, 4), "within 5 % of half of the SMs");
+    assert_eq!((fewest_sms(&linear, 24), fewest_sms(&flat, 24)), (12, 4), "within 5 % of half of the SMs");
 }

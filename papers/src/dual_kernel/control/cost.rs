@@ -1,77 +1,77 @@
-//! What it costs to take a CTA away: the estimates of Shieh, "Enabling Fast Preemption via Dual-Kernel Support on GPUs" (2016), Section 3.3.2.
+//! Cost of preempting a CTA: the estimates of Shieh, "Enabling Fast Preemption via Dual-Kernel Support on GPUs" (2016), Section 3.3.2.
 //!
-//! In: the progress of resident CTAs, sums over ended ones. Out: latency and overhead of each technique.
+//! In: the progress of resident CTAs, sums over ended CTAs. Out: latency and overhead of each technique.
 //!
 //! | technique | latency | overhead |
 //! |---|---|---|
 //! | flush | 0 | warp instructions executed |
 //! | switch | context over the SM's share of the DRAM bandwidth | twice the latency x IPC of the CTA |
-//! | drain | instructions left x CPI | 0 |
+//! | drain | remaining instructions x CPI | 0 |
 //!
-//! Instructions left are the mean of ended CTAs of the kernel less those executed; a CTA beyond the mean has none left, or with `unknown_beyond_mean`
-//! cannot be estimated. What cannot be estimated
-//! costs most. A kernel is a launch: another launch of the same code may do something else, as each level of a search through a graph does.
+//! The remaining instructions of a CTA are the mean of the kernel's ended CTAs minus the executed ones. A CTA beyond the mean has none
+//! left, or no estimate with `unknown_beyond_mean`. A technique without an estimate has the highest cost. A kernel is a launch: another
+//! launch of the same code may behave differently, as each level of a graph search does.
 //!
-//! The CPI is the CTA's own so far, or the mean of ended CTAs: whichever deviates less. The hardware of Section 3.4 keeps one count of
-//! instructions and one cycle per running CTA, so the deviation of running CTAs is that among them, not that of one over time.
+//! The CPI is the CTA's CPI so far or the mean of the ended CTAs, whichever has the lower deviation. The hardware of Section 3.4 keeps one
+//! instruction count and one cycle per running CTA, so the deviation is over the running CTAs and not over the time of one CTA.
 
 use warpshard_base::{Cycle, KernelIndex};
 use warpshard_control::{CtaProgress, EndedCtas, SmProgress};
 
-/// How a CTA is preempted.
+/// A technique of preempting a CTA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) enum Technique {
-    /// It ends by itself.
+    /// The CTA runs to its end.
     Drain,
-    /// Its context is saved.
+    /// The context of the CTA is saved.
     Switch,
-    /// It is dropped.
+    /// The CTA is dropped.
     Flush,
 }
 
-/// A cost, or its estimate.
+/// The cost of preempting a CTA, measured or estimated.
 #[derive(Clone, Copy, Debug, PartialEq, warpshard_state::State)]
 pub(super) struct Cost {
-    /// Core cycles.
+    /// Latency in core cycles.
     pub(super) latency: f64,
-    /// Warp instructions in vain.
+    /// Overhead in wasted warp instructions.
     pub(super) overhead: f64,
 }
 
 impl Cost {
-    /// Nothing.
-    pub(super) const NONE: Self = Self { latency: 0.0, overhead: 0.0 };
-    /// What cannot be estimated, or is not possible.
-    pub(super) const MOST: Self = Self { latency: f64::INFINITY, overhead: f64::INFINITY };
+    /// A cost of zero.
+    pub(super) const ZERO: Self = Self { latency: 0.0, overhead: 0.0 };
+    /// The cost of a technique that is impossible or has no estimate.
+    pub(super) const MAX: Self = Self { latency: f64::INFINITY, overhead: f64::INFINITY };
 }
 
-/// Where the CPI of the instructions that are left comes from.
+/// The source of the CPI of a CTA's remaining instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Estimator {
-    /// The CTA's own so far. This is how Chimera (Park et al., ASPLOS 2015) is read here.
+pub(super) enum CpiSource {
+    /// The CTA's CPI so far, our reading of Chimera (Park et al., ASPLOS 2015).
     Own,
-    /// The CTA's own or that of ended ones, by the lower standard deviation.
+    /// The CTA's CPI so far or the mean CPI of ended CTAs, by the lower standard deviation.
     LowerDeviation,
 }
 
-/// The CPI of a CTA so far; `None` before its first instruction.
+/// Returns the CPI of a CTA so far; `None` before its first instruction.
 pub(super) fn own_cpi(cta: &CtaProgress, now: Cycle) -> Option<f64> {
     (cta.executed_here > 0).then(|| now.0.saturating_sub(cta.started.0) as f64 / cta.executed_here as f64)
 }
 
-/// What is known of the CTAs of a kernel.
+/// Statistics over the CTAs of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Statistics {
     /// Mean warp instructions of ended CTAs.
     pub(super) instructions: Option<f64>,
-    /// Mean CPI of ended CTAs and its deviation.
+    /// Mean and standard deviation of the CPI of ended CTAs.
     pub(super) ended_cpi: Option<(f64, f64)>,
-    /// Deviation of the CPI among running CTAs; of two at least.
+    /// Standard deviation of the CPI of running CTAs; `None` for fewer than two.
     pub(super) running_deviation: Option<f64>,
 }
 
 impl Statistics {
-    /// Of a kernel, over all SMs at `now`.
+    /// Computes the statistics of a kernel over all SMs at `now`.
     pub(super) fn of(kernel: KernelIndex, sms: &[SmProgress], now: Cycle) -> Self {
         let mut ended = EndedCtas::default();
         sms.iter().flat_map(|sm| &sm.ended).filter(|(of, _)| *of == kernel).for_each(|(_, of)| ended.add(of));
@@ -84,12 +84,12 @@ impl Statistics {
         }
     }
 
-    /// The CPI that the rest of a CTA is taken to have, of which the own CPI so far is `own`.
-    pub(super) fn cpi(&self, estimator: Estimator, own: Option<f64>) -> Option<f64> {
-        match (estimator, own, self.ended_cpi) {
-            (Estimator::Own, own, _) | (Estimator::LowerDeviation, own, None) => own,
-            (Estimator::LowerDeviation, None, Some((mean, _))) => Some(mean),
-            (Estimator::LowerDeviation, Some(own), Some((mean, of_ended))) => {
+    /// Returns the assumed CPI of the remaining instructions of a CTA whose CPI so far is `own`.
+    pub(super) fn cpi(&self, cpi_source: CpiSource, own: Option<f64>) -> Option<f64> {
+        match (cpi_source, own, self.ended_cpi) {
+            (CpiSource::Own, own, _) | (CpiSource::LowerDeviation, own, None) => own,
+            (CpiSource::LowerDeviation, None, Some((mean, _))) => Some(mean),
+            (CpiSource::LowerDeviation, Some(own), Some((mean, of_ended))) => {
                 Some(if self.running_deviation.is_some_and(|of_running| of_running < of_ended) { own } else { mean })
             }
         }
@@ -101,48 +101,48 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// What the estimates of one CTA are made from.
+/// The inputs of the estimates for one CTA.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View<'a> {
+pub(super) struct EstimateInput<'a> {
     pub(super) cta: &'a CtaProgress,
     pub(super) now: Cycle,
     pub(super) statistics: Statistics,
-    pub(super) estimator: Estimator,
+    pub(super) cpi_source: CpiSource,
     /// Bytes of context per core cycle: the SM's share of the DRAM bandwidth.
     pub(super) bandwidth: f64,
-    /// It may be flushed.
+    /// True if the CTA may be flushed.
     pub(super) may_flush: bool,
-    /// Nothing is known of it if it has executed more than the mean.
+    /// True if a CTA that has executed more than the mean has no estimate for draining.
     pub(super) unknown_beyond_mean: bool,
-    /// Core cycles until it ends, where that is known; infinite where it is known to be later than anybody waits.
+    /// Known core cycles until the CTA ends; infinite if its end is known to be beyond every bound.
     pub(super) known: Option<f64>,
 }
 
-impl View<'_> {
-    /// The cost of a technique.
+impl EstimateInput<'_> {
+    /// Returns the cost of a technique.
     pub(super) fn cost(&self, technique: Technique) -> Cost {
         let cta = self.cta;
         let own = own_cpi(cta, self.now);
         match technique {
             Technique::Flush if self.may_flush => Cost { latency: 0.0, overhead: cta.executed as f64 },
-            Technique::Flush => Cost::MOST,
+            Technique::Flush => Cost::MAX,
             Technique::Switch => {
                 let latency = self.switch_cycles();
-                // Without an instruction its IPC is not known.
+                // Before the first instruction the IPC is unknown.
                 let overhead = own.filter(|cpi| *cpi > 0.0).map_or(f64::INFINITY, |cpi| 2.0 * latency / cpi);
                 Cost { latency, overhead }
             }
             Technique::Drain => {
                 let left = self.statistics.instructions.map(|mean| mean - cta.executed as f64);
                 let left = left.filter(|left| *left >= 0.0 || !self.unknown_beyond_mean).map(|left| left.max(0.0));
-                let estimate = || Some(left? * self.statistics.cpi(self.estimator, own)?);
+                let estimate = || Some(left? * self.statistics.cpi(self.cpi_source, own)?);
                 let latency = self.known.or_else(estimate).filter(|latency| latency.is_finite());
-                latency.map_or(Cost::MOST, |latency| Cost { latency, overhead: 0.0 })
+                latency.map_or(Cost::MAX, |latency| Cost { latency, overhead: 0.0 })
             }
         }
     }
 
-    /// Core cycles in which its context goes to memory.
+    /// Returns the core cycles to write the CTA's context to memory.
     fn switch_cycles(&self) -> f64 {
         let bytes = 4 * u64::from(self.cta.registers.1) + u64::from(self.cta.shared.1);
         bytes as f64 / self.bandwidth.max(f64::MIN_POSITIVE)

@@ -1,33 +1,33 @@
-//! What became of the victims of a request: the numbers that the timeline shows.
+//! The outcome of each request: latency and overhead of its victims, as signals in the timeline.
 //!
 //! In: the victims with their estimates, and the CTAs that left. Out, as signals:
 //!
 //! | name | of | meaning |
 //! |---|---|---|
-//! | `request` | the machine | a kernel arrived: its number |
-//! | `resident` | an SM | CTAs that were there and had to make room or not |
-//! | `running` | an SM | the kernel of its first CTA that may have to make room: its number; none where there is no such CTA |
-//! | `drained`, `switched`, `flushed` | an SM | victims by the technique that was chosen |
+//! | `request` | the machine | number of the kernel that arrived |
+//! | `resident` | an SM | resident CTAs, preempted or not |
+//! | `running` | an SM | number of the kernel of the first preemptible CTA; absent if there is no such CTA |
+//! | `drained`, `switched`, `flushed` | an SM | victims by the chosen technique |
 //! | `flush_overhead` | an SM | warp instructions that flushing all victims would have wasted |
-//! | `estimate` | an SM | the estimated latency of its victims, in core cycles; none where no estimate was possible |
-//! | `drain_kernel`, `drain_cta` | an SM | a CTA that is to end by itself: the number of its launch and its index |
-//! | `drain_estimate`, `drain_latency` | an SM | of one of them: what was estimated, and when it ended |
-//! | `latency` | an SM | core cycles from the request until its last victim left |
-//! | `overhead` | an SM | warp instructions wasted: those of dropped CTAs, and for a switch its estimate |
-//! | `utilisation` | the machine | share of the warp slots that were occupied until the last victim left |
+//! | `estimate` | an SM | estimated latency of the victims, in core cycles; absent without an estimate |
+//! | `drain_kernel`, `drain_cta` | an SM | a CTA to be drained: number of its launch, and its index |
+//! | `drain_estimate`, `drain_latency` | an SM | a drained CTA: its estimated and its actual latency |
+//! | `latency` | an SM | core cycles from the request until the last victim left |
+//! | `overhead` | an SM | wasted warp instructions: those of dropped CTAs, and the estimate of a switch |
+//! | `utilisation` | the machine | fraction of the warp slots occupied until the last victim left |
 //!
-//! A latency counts from the cut at which the decision was taken. While victims are still there the ledger is called every
-//! [`PERIOD`] cycles; cycles of leaving are exact, the end of the utilisation is not.
+//! A latency counts from the cut of the decision. While victims are resident the ledger polls every [`POLL_CYCLES`] cycles; the cycle in which a
+//! victim leaves is exact, the end of the utilisation is not.
 
 use warpshard_base::{Cycle, KernelIndex, SmId};
 use warpshard_control::{CtaProgress, DecisionSet, Observation, Preemption};
 
 use super::cost::{Cost, Technique};
 
-/// Core cycles between two looks.
-const PERIOD: u64 = 200;
+/// Core cycles between two polls.
+const POLL_CYCLES: u64 = 200;
 
-/// A CTA that is taken away.
+/// A CTA that is preempted.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(super) struct Victim {
     pub(super) sm: SmId,
@@ -36,37 +36,37 @@ pub(super) struct Victim {
     pub(super) estimate: Cost,
 }
 
-/// A request whose victims have not all left.
+/// A request with victims that are still resident.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Open {
+struct OpenRequest {
     at: Cycle,
     victims: Vec<Victim>,
-    /// By SM, of victims that have left: the latest latency and the overhead.
+    /// Per SM, the maximum latency and the total overhead of the victims that have left.
     left: Vec<(u64, f64)>,
-    /// Warp cycles of residency so far.
+    /// Resident warp cycles since the request.
     residency: u64,
     next: Cycle,
 }
 
-/// The request that is followed.
+/// The record of the current request.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct Ledger {
-    open: Option<Open>,
+    open: Option<OpenRequest>,
 }
 
 impl Ledger {
-    /// When it wants to look again.
+    /// Returns the cycle of the next poll.
     pub(super) fn alarm(&self) -> Option<Cycle> {
         self.open.as_ref().map(|open| open.next)
     }
 
-    /// Whether victims have not left yet.
+    /// Returns true while victims of the request are resident.
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// A request begins. One whose victims have not left by now is not followed any more.
-    /// CTAs for which `may_leave` holds are those that would have to make room.
+    /// Starts a request. A request whose victims are still resident is closed without a result.
+    /// `may_leave` returns true for a kernel whose CTAs may be preempted.
     pub(super) fn open(
         &mut self,
         task: KernelIndex,
@@ -100,21 +100,21 @@ impl Ledger {
             }
         }
         let left = vec![(0, 0.0); seen.ctas.len()];
-        let open = Open { at: seen.cycle, victims, left, residency: 0, next: seen.cycle.after(PERIOD) };
+        let open = OpenRequest { at: seen.cycle, victims, left, residency: 0, next: seen.cycle.after(POLL_CYCLES) };
         self.open = (!open.victims.is_empty()).then_some(open);
     }
 
-    /// Notes which victims have left.
-    pub(super) fn follow(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
+    /// Records the victims that have left, and the utilisation after the last one.
+    pub(super) fn record_departures(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         let Some(open) = &mut self.open else { return };
         if let Some(column) = seen.sms.column("resident_warp_cycles") {
             open.residency += seen.sms.sum(column);
         }
-        open.next = seen.cycle.after(PERIOD);
-        let Open { at, victims, left, .. } = open;
+        open.next = seen.cycle.after(POLL_CYCLES);
+        let OpenRequest { at, victims, left, .. } = open;
         victims.retain(|victim| {
             let gone = seen.ctas.get(victim.sm.index()).and_then(|sm| {
-                let same = |gone: &&warpshard_control::CtaGone| (gone.kernel, gone.cta) == (victim.cta.kernel, victim.cta.cta);
+                let same = |gone: &&warpshard_control::DepartedCta| (gone.kernel, gone.cta) == (victim.cta.kernel, victim.cta.cta);
                 sm.gone.iter().filter(same).find(|gone| gone.left >= *at)
             });
             let Some(gone) = gone else { return true };
@@ -122,7 +122,7 @@ impl Ledger {
             let overhead = match gone.how {
                 None | Some(Preemption::Drain) => 0.0,
                 Some(Preemption::Flush | Preemption::Drop) => gone.executed as f64,
-                // Where no estimate was possible, or another technique was chosen, at least what was estimated for it.
+                // A switch counts the estimate of the technique that was chosen for the CTA, or 0 if the estimate is infinite.
                 Some(Preemption::Switch) => {
                     if victim.estimate.overhead.is_finite() {
                         victim.estimate.overhead

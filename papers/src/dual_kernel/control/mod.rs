@@ -1,23 +1,23 @@
-//! Preemption of CTAs by a kernel of higher priority: the scheme of Shieh, "Enabling Fast Preemption via Dual-Kernel Support on GPUs" (2016),
-//! and those that it is compared with.
+//! Preemption of CTAs by a kernel of higher priority: the scheme of Shieh, "Enabling Fast Preemption via Dual-Kernel Support on GPUs"
+//! (2016), and the schemes that the thesis compares it with.
 //!
-//! In: the progress of all CTAs when a kernel of an application of more than the least priority arrives. Out: CTAs that are drained, switched
-//! or flushed, each in the way that costs least within the bound of the latency (`cost.rs` estimates, `victim.rs` chooses).
+//! In: the progress of all CTAs when a kernel arrives whose application has more than the lowest priority. Out: CTAs to drain, switch or
+//! flush, each by the technique of lowest cost within the latency bound (`cost.rs` estimates, `victim.rs` chooses).
 //!
-//! | scheme | victims | CPI of what is left of a CTA |
+//! | scheme | victims | CPI of a CTA's remaining instructions |
 //! |---|---|---|
-//! | `dual` | on each SM the candidate victim set that costs least, for each CTA that is to start there | own or that of ended CTAs |
-//! | `oracle` | the same | none: when CTAs end is known (`ahead.rs`) |
-//! | `chimera_plus` | all CTAs of each SM, which belongs to the new kernel alone until it ends | own or that of ended CTAs |
-//! | `chimera` | the same | own |
+//! | `dual` | on each SM the candidate victim set of lowest cost, for each CTA to be started there | the CTA's or the mean of ended CTAs |
+//! | `oracle` | the same | not used: the ends of CTAs are known (`ahead.rs`) |
+//! | `chimera_plus` | all CTAs of each SM; the new kernel owns the SM until it ends | the CTA's or the mean of ended CTAs |
+//! | `chimera` | the same | the CTA's |
 //!
-//! `dual` and `oracle` need SMs that are allocated by ranges and shared by kernels; Chimera's schemes need SMs that applications own. Chimera stands for
-//! its choice of a technique for each CTA (Park et al., ASPLOS 2015). Every SM is preempted, so its choice among SMs has no part here,
-//! and draining counts as free of overhead in all schemes (Section 3.3.2).
+//! `dual` and `oracle` need SMs that are allocated by ranges and shared by kernels; Chimera's schemes need SMs that applications own.
+//! Chimera is reduced to its choice of a technique for each CTA (Park et al., ASPLOS 2015). Every SM is preempted, so Chimera's choice
+//! among SMs does not apply, and draining has no overhead in all schemes (Section 3.3.2).
 //!
-//! What became of the victims is recorded in the timeline: see `ledger.rs`.
+//! The timeline records latency and overhead of the victims; see `ledger.rs`.
 
-mod ahead;
+mod known_ends;
 mod cost;
 mod ledger;
 #[cfg(test)]
@@ -33,30 +33,30 @@ use warpshard_base::{AppId, Cycle, KernelIndex, SmId};
 use warpshard_control::{Controller, CtaProgress, Decision, DecisionSet, EventKind, EventSelector, Facts, Knob, KnobSet, Observation, Preemption, SmProgress, Trigger};
 use warpshard_policy::registry::PolicyError;
 
-pub use times::{CtaTimes, NUMBERS as CTA_NUMBERS};
+pub use times::{CtaTimes, SIGNALS_PER_CTA};
 
-use ahead::{Known, Row, Watch};
-use cost::{Estimator, Statistics, Technique, View};
+use known_ends::{KnownEnds, KnownEnd, Watch};
+use cost::{CpiSource, Statistics, Technique, EstimateInput};
 use ledger::{Ledger, Victim};
-use victim::{Chosen, Scene, members, technique};
+use victim::{TechniqueCost, VictimSearch, best_technique, ctas_of};
 
-/// Who is preempted, and by what knowledge.
+/// A preemption scheme: choice of victims, and source of the estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheme {
-    /// The paper's.
+    /// The scheme of the thesis.
     #[default]
     Dual,
-    /// The paper's with known latencies.
+    /// The scheme of the thesis with known latencies.
     Oracle,
-    /// Whole SMs.
+    /// Chimera: preemption of whole SMs.
     Chimera,
-    /// Whole SMs with the paper's estimate.
+    /// Chimera with the estimate of the thesis.
     ChimeraPlus,
 }
 
 impl Scheme {
-    /// Whether CTAs of both kernels share SMs.
+    /// Returns true if CTAs of both kernels share SMs.
     pub fn shares_sms(self) -> bool {
         matches!(self, Self::Dual | Self::Oracle)
     }
@@ -66,22 +66,22 @@ impl Scheme {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
-    /// The scheme.
+    /// The preemption scheme.
     pub scheme: Scheme,
     /// Bound of the preemption latency, in core cycles.
     pub bound: u64,
-    /// What a decision and its way to the SM take of it, in core cycles.
+    /// Core cycles of the bound for a decision and its transfer to the SM.
     pub slack: u64,
-    /// Kernels, by name, that may be executed twice whatever they have written.
+    /// Names of kernels that may be executed twice even after stores to memory.
     pub idempotent: Vec<String>,
-    /// CTAs of the new kernel on each SM; 0 for as many as its grid has for each.
+    /// CTAs of the new kernel per SM; 0 for the CTAs of its grid over the SMs.
     pub ctas: u32,
-    /// Requests after which the run is over; 0 for as many as there are.
+    /// Requests after which the run ends; 0 for no limit.
     pub requests: u32,
-    /// Whether nothing is known of what is left of a CTA that has executed more than the mean; else nothing is left of it.
+    /// True if a CTA that has executed more than the mean has no estimate; else it has no remaining instructions.
     pub unknown_beyond_mean: bool,
-    /// For `oracle`: CTAs that end soon after the next request when they are left alone.
-    known: Option<Vec<Row>>,
+    /// For `oracle`: CTAs that end soon after the next request if they are not preempted.
+    known: Option<Vec<KnownEnd>>,
     /// Core cycles after a request in which the ends of CTAs are recorded; 0 for none.
     watch: u64,
 }
@@ -102,93 +102,94 @@ impl Default for Parameters {
     }
 }
 
-/// The policy, running.
+/// The controller for preemption of CTAs.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct DualKernel {
     #[state(fixed)]
     parameters: Parameters,
     #[state(fixed)]
-    known: Option<Known>,
+    known: Option<KnownEnds>,
     ledger: Ledger,
     watch: Option<Watch>,
-    /// Requests, and those whose kernel has ended.
-    asked: u32,
+    /// Number of requests; `ended` counts the requests whose kernel has ended.
+    requested: u32,
     ended: u32,
-    /// A watch is over whose run was for that alone.
+    /// True if the watch of a run that only watches is over.
     watched: bool,
 }
 
 impl DualKernel {
-    /// The policy's name.
+    /// The name of the policy.
     pub const NAME: &'static str = "dual_kernel";
-    /// The policy's parameters.
+    /// The parameters of the policy, each with a description.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
-        ("scheme", "`dual`, `oracle`, `chimera` or `chimera_plus`; dual when not given"),
-        ("bound", "bound of the preemption latency in core cycles; 2800 when not given"),
-        ("slack", "core cycles of the bound that a decision and its way to the SM take; 0 when not given"),
-        ("idempotent", "names of kernels that may be executed twice whatever they have written, as `[\"k\"]`; none when not given"),
-        ("ctas", "CTAs of the new kernel on each SM; 0 or not given: as many as its grid has for each"),
-        ("requests", "requests after which the run is over, later ones being ignored; 0 or not given: it ends as usual"),
+        ("scheme", "`dual`, `oracle`, `chimera` or `chimera_plus`; dual by default"),
+        ("bound", "bound of the preemption latency in core cycles; 2800 by default"),
+        ("slack", "core cycles of the bound for a decision and its transfer to the SM; 0 by default"),
+        ("idempotent", "names of kernels that may be executed twice even after stores to memory, as `[\"k\"]`; none by default"),
+        ("ctas", "CTAs of the new kernel per SM; 0, the default: the CTAs of its grid over the SMs"),
+        ("requests", "requests after which the run ends; later requests are ignored; 0, the default: no limit"),
         (
             "known",
-            "for `oracle`: the CTAs that end soon after the next request when they are left alone, each `[kernel, CTA, cycles]`; others are known not to",
+            "for `oracle`: the CTAs that end soon after the next request if they are not preempted, each as `[kernel, CTA, cycles]`; all others end later",
         ),
         (
             "watch",
-            "core cycles after a request in which ends of CTAs are recorded, for `known`; `oracle` without `known` decides nothing, and its run ends then; 0 when not given",
+            "core cycles after a request in which the ends of CTAs are recorded, for `known`; `oracle` without `known` decides nothing, and its run ends after them; 0 by default",
         ),
         (
             "unknown_beyond_mean",
-            "whether nothing is known of a CTA that has executed more than the mean of ended ones, instead of nothing being left of it",
+            "whether a CTA that has executed more than the mean of ended CTAs has no estimate, instead of no instructions left",
         ),
     ];
 
-    /// The policy with its parameters: a bound of at least 1 cycle that exceeds the slack, and for `oracle` what it knows or watches.
+    /// Creates the policy. Rejects a bound that does not exceed the slack, `oracle` without `known` and `watch`, and these two with another
+    /// scheme.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let wrong = |problem: String| Err(PolicyError::parameters(Self::NAME, problem));
         let Parameters { bound, slack, scheme, .. } = parameters;
         if bound <= slack {
-            return wrong(format!("`bound` = {bound} and `slack` = {slack} leave no cycle to preempt in"));
+            return wrong(format!("`bound` = {bound} and `slack` = {slack} leave no cycle for preemption"));
         }
         if (scheme == Scheme::Oracle) != (parameters.known.is_some() || parameters.watch > 0) {
             return wrong(
-                "`scheme` = \"oracle\" goes with what is `known` of CTAs, or a `watch` to learn it: `warpshard study dual-kernel` has both"
+                "`scheme` = \"oracle\" requires `known` or `watch`, which no other scheme takes: `warpshard study dual-kernel` sets both"
                     .into(),
             );
         }
-        let known = parameters.known.as_deref().map(Known::new);
-        Ok(Self { parameters, known, ledger: Ledger::default(), watch: None, asked: 0, ended: 0, watched: false })
+        let known = parameters.known.as_deref().map(KnownEnds::new);
+        Ok(Self { parameters, known, ledger: Ledger::default(), watch: None, requested: 0, ended: 0, watched: false })
     }
 
-    /// The technique of each CTA of an SM, by its slot in the table.
-    fn techniques(&self, sm: &SmProgress, seen: &Observation<'_>, known: &mut BTreeMap<KernelIndex, Statistics>) -> Vec<Chosen> {
+    /// Returns the technique of each resident CTA of an SM, in the order of `sm.resident`.
+    fn techniques(&self, sm: &SmProgress, seen: &Observation<'_>, known: &mut BTreeMap<KernelIndex, Statistics>) -> Vec<TechniqueCost> {
         let facts = seen.facts;
-        let estimator = if self.parameters.scheme == Scheme::Chimera { Estimator::Own } else { Estimator::LowerDeviation };
+        let cpi_source = if self.parameters.scheme == Scheme::Chimera { CpiSource::Own } else { CpiSource::LowerDeviation };
         let bound = self.bound();
         let one = |cta: &CtaProgress| {
             let name = facts.kernels.get(cta.kernel.index()).map_or("", |kernel| &kernel.name);
             let statistics = *known.entry(cta.kernel).or_insert_with(|| Statistics::of(cta.kernel, seen.ctas, seen.cycle));
-            let view = View {
+            let view = EstimateInput {
                 cta,
                 now: seen.cycle,
                 statistics,
-                estimator,
+                cpi_source,
                 bandwidth: facts.peaks.dram_bytes / seen.ctas.len().max(1) as f64,
                 may_flush: !cta.wrote || self.is_idempotent(name),
                 unknown_beyond_mean: self.parameters.unknown_beyond_mean,
                 known: self.known.as_ref().map(|known| known.left(cta.kernel, cta.cta)),
             };
-            technique(|technique| view.cost(technique), bound)
+            best_technique(|technique| view.cost(technique), bound)
         };
         sm.resident.iter().map(one).collect()
     }
 
-    /// Whether there were all requests that it waits for.
-    fn has_asked(&self) -> bool {
-        self.parameters.requests > 0 && self.asked >= self.parameters.requests
+    /// Returns true if the last request of the run has arrived.
+    fn requests_done(&self) -> bool {
+        self.parameters.requests > 0 && self.requested >= self.parameters.requests
     }
 
-    /// Whether it learns what `oracle` is to know.
+    /// Returns true if this run only records the ends of CTAs for a later run of `oracle`.
     fn only_watches(&self) -> bool {
         self.parameters.scheme == Scheme::Oracle && self.known.is_none()
     }
@@ -201,8 +202,8 @@ impl DualKernel {
         self.parameters.idempotent.iter().any(|idempotent| idempotent == name)
     }
 
-    /// A kernel arrived that goes before others.
-    fn request(&mut self, task: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
+    /// Handles the arrival of a kernel of higher priority: decides the preemptions on each SM.
+    fn preempt_for(&mut self, task: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
         let facts = seen.facts;
         let Some(arrived) = facts.kernels.get(task.index()) else { return };
         if self.parameters.scheme.shares_sms() && !facts.ranges {
@@ -223,7 +224,7 @@ impl DualKernel {
             let leaving = set(&|cta| cta.leaving);
             let may_leave = set(&|cta| cta.leaving || is_below(cta.kernel, task, facts));
             let (gone, made) = if self.parameters.scheme.shares_sms() {
-                let scene = Scene {
+                let scene = VictimSearch {
                     sm: facts.sm,
                     need: arrived.needs,
                     resident: &sm.resident,
@@ -242,7 +243,7 @@ impl DualKernel {
                 out.decide(Decision::CtaLimit { sm: Some(id), limit: wanted });
                 out.decide(Decision::Preempt { sm: Some(id), how: Preemption::Drain });
             }
-            for at in members(gone) {
+            for at in ctas_of(gone) {
                 let (cta, (technique, estimate)) = (sm.resident[at], chosen[at]);
                 let name = facts.kernels.get(cta.kernel.index()).map_or("", |kernel| &kernel.name);
                 let how = match technique {
@@ -255,13 +256,13 @@ impl DualKernel {
                 victims.push(Victim { sm: id, cta, technique, estimate });
             }
         }
-        let reason = format!("{task} arrived: {} CTAs make room for {wanted} on each SM", victims.len());
+        let reason = format!("{task} arrived: {} victims for {wanted} CTAs on each SM", victims.len());
         out.because(if short > 0 { format!("{reason}; {short} positions were not found") } else { reason });
         self.ledger.open(task, victims, seen, out, |kernel| is_below(kernel, task, facts));
     }
 
-    /// Gives all SMs to the applications of the least priority.
-    fn give_back(seen: &Observation<'_>, out: &mut DecisionSet) {
+    /// Assigns all SMs to the applications of the lowest priority.
+    fn release_sms(seen: &Observation<'_>, out: &mut DecisionSet) {
         let facts = seen.facts;
         let least = facts.priorities.iter().min();
         let apps: Vec<u16> = (0..).zip(&facts.priorities).filter(|(_, priority)| Some(*priority) == least).map(|(app, _)| app).collect();
@@ -275,12 +276,12 @@ impl DualKernel {
     }
 }
 
-/// Whether an application has more than the least priority.
+/// Returns true if an application has more than the lowest priority.
 fn preempts(app: AppId, facts: &Facts) -> bool {
     facts.priorities.get(app.index()) > facts.priorities.iter().min()
 }
 
-/// Whether a kernel has to make room for `task`.
+/// Returns true if a kernel has a lower priority than `task`.
 fn is_below(kernel: KernelIndex, task: KernelIndex, facts: &Facts) -> bool {
     let priority = |kernel: KernelIndex| facts.priorities.get(facts.kernels.get(kernel.index())?.app.index());
     priority(kernel) < priority(task)
@@ -311,19 +312,19 @@ impl Controller for DualKernel {
         }
     }
 
-    fn wants_ctas(&self) -> bool {
+    fn reads_ctas(&self) -> bool {
         true
     }
 
     fn observe(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
-        self.ledger.follow(seen, out);
-        if self.watch.as_mut().is_some_and(|watch| watch.follow(seen, out)) {
+        self.ledger.record_departures(seen, out);
+        if self.watch.as_mut().is_some_and(|watch| watch.record_ends(seen, out)) {
             self.watch = None;
             self.watched = self.only_watches();
         }
         if seen.cycle == Cycle(0) {
             if !self.parameters.scheme.shares_sms() {
-                Self::give_back(seen, out);
+                Self::release_sms(seen, out);
             }
             return;
         }
@@ -333,18 +334,18 @@ impl Controller for DualKernel {
                 EventKind::KernelEnded(kernel) if of_task(kernel) => {
                     self.ended += 1;
                     if !self.parameters.scheme.shares_sms() {
-                        Self::give_back(seen, out);
+                        Self::release_sms(seen, out);
                     }
                 }
-                EventKind::KernelReady(kernel) if of_task(kernel) && !self.has_asked() => {
-                    self.asked += 1;
+                EventKind::KernelReady(kernel) if of_task(kernel) && !self.requests_done() => {
+                    self.requested += 1;
                     if self.parameters.watch > 0 {
                         self.watch = Some(Watch::new(seen, self.parameters.watch));
                     }
                     if self.only_watches() {
                         out.signal(None, "request", f64::from(kernel.0));
                     } else {
-                        self.request(kernel, seen, out);
+                        self.preempt_for(kernel, seen, out);
                     }
                 }
                 _ => {}

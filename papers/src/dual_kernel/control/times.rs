@@ -1,32 +1,32 @@
-//! How long each CTA of a run took.
+//! The duration of each CTA of a run.
 
 use serde::Deserialize;
 
 use warpshard_base::{Cycle, SmId};
 use warpshard_control::{Controller, DecisionSet, EventSelector, KnobSet, Observation, Trigger};
 
-/// Names of the numbers that [`CtaTimes`] records of a CTA, in this order.
-const NAMES: [&str; 4] = ["cta_kernel", "cta_index", "cta_cycles", "cta_instructions"];
-/// Numbers of a CTA in the timeline.
-pub const NUMBERS: usize = NAMES.len();
+/// Names of the signals that [`CtaTimes`] records per CTA, in this order.
+const SIGNAL_NAMES: [&str; 4] = ["cta_kernel", "cta_index", "cta_cycles", "cta_instructions"];
+/// Signals per CTA in the timeline.
+pub const SIGNALS_PER_CTA: usize = SIGNAL_NAMES.len();
 
-/// [`CtaTimes`] has no parameters.
+/// The empty parameters of [`CtaTimes`].
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoParameters {}
 
-/// Records every CTA that ends in the timeline: launch, index, cycles and warp instructions.
+/// A policy that records launch, index, cycles and warp instructions of every ended CTA in the timeline.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 pub struct CtaTimes {
-    /// The last cut.
+    /// Cycle of the previous cut.
     before: Cycle,
 }
 
 impl CtaTimes {
-    /// The policy's name.
+    /// The name of the policy.
     pub const NAME: &'static str = "cta_times";
 
-    /// The policy.
+    /// Creates the policy.
     pub fn new(NoParameters {}: NoParameters) -> Self {
         Self::default()
     }
@@ -45,7 +45,7 @@ impl Controller for CtaTimes {
         KnobSet::of(&[])
     }
 
-    fn wants_ctas(&self) -> bool {
+    fn reads_ctas(&self) -> bool {
         true
     }
 
@@ -54,7 +54,7 @@ impl Controller for CtaTimes {
             for gone in progress.gone.iter().filter(|gone| gone.how.is_none() && gone.left >= self.before) {
                 let cycles = (gone.left.0 + 1).saturating_sub(gone.started.0);
                 let numbers = [f64::from(gone.kernel.0), f64::from(gone.cta.0), cycles as f64, gone.executed as f64];
-                NAMES.into_iter().zip(numbers).for_each(|(name, value)| out.signal(Some(sm), name, value));
+                SIGNAL_NAMES.into_iter().zip(numbers).for_each(|(name, value)| out.signal(Some(sm), name, value));
             }
         }
         self.before = seen.cycle;

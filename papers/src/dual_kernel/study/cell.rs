@@ -1,4 +1,4 @@
-//! A cell of the study: what preemption of a benchmark under a scheme cost.
+//! A cell of the study: the cost of preempting a benchmark under a scheme and a bound.
 
 use std::path::Path;
 use std::collections::BTreeMap;
@@ -14,45 +14,45 @@ use warpshard_lab::Task;
 
 use super::oracle::Chain;
 use super::published::{Scheme, published};
-use super::task::{Knowledge, Preempted, Stratum};
+use super::task::{Knowledge, PreemptedRun, Stratum};
 
-/// What was seen at a request.
+/// Counts and figures of one request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Seen {
-    /// Preemptions: SMs that had CTAs of the benchmark. Of these, the ones that had to take CTAs away, and the ones that exceeded the bound.
+pub(super) struct RequestCounts {
+    /// Preemptions: SMs that had CTAs of the benchmark. `emptied` counts the SMs with victims, `violations` the SMs above the bound.
     pub(super) preemptions: u64,
     pub(super) emptied: u64,
     pub(super) violations: u64,
-    /// From the request to the end of the task, in core cycles.
+    /// Core cycles from the request to the end of the task.
     pub(super) finished: Option<u64>,
-    /// Warp instructions in vain, and those if all victims had been flushed.
+    /// Wasted warp instructions; `flush_overhead` counts them for flushing all victims.
     pub(super) overhead: f64,
     pub(super) flush_overhead: f64,
-    /// Warp instructions that would have been in vain, too, if late SMs had flushed all their victims.
+    /// Additional wasted warp instructions if late SMs had flushed all their victims.
     pub(super) late_overhead: f64,
     /// Victims by technique.
     pub(super) drained: u64,
     pub(super) switched: u64,
     pub(super) flushed: u64,
-    /// The utilisation until the last victim left.
+    /// Utilisation of the warp slots until the last victim left.
     pub(super) utilisation: Option<f64>,
-    /// Relative errors of the estimated latency of draining: sum and how many.
+    /// Sum and number of the relative errors of the draining estimates.
     pub(super) drain_error: (f64, u64),
     /// Latencies of SMs, in core cycles.
     pub(super) latencies: Vec<u64>,
-    /// Preemptions by the kernel of the SM's first CTA, by its name.
+    /// Preemptions by the name of the kernel of the SM's first CTA.
     pub(super) kernels: BTreeMap<String, u64>,
 }
 
-/// What preemption of a benchmark cost.
+/// The cost of preempting a benchmark: its requests at one bound.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Counts {
-    /// The bound in core cycles.
+    /// Bound of the preemption latency in core cycles.
     pub(super) bound: u64,
-    pub(super) requests: Vec<Seen>,
+    pub(super) requests: Vec<RequestCounts>,
 }
 
-impl Task for Preempted {
+impl Task for PreemptedRun {
     type Result = Counts;
 
     fn key(&self) -> Result<String, TaskError> {
@@ -74,14 +74,14 @@ impl Task for Preempted {
             Chain { cell: self, machine: &machine, per_us }.run()?
         } else {
             let controllers = vec![self.policy(per_us, &Knowledge::Estimates)?];
-            let options = RunOptions { max_cycles: Some(self.longest()), controllers, ..RunOptions::default() };
+            let options = RunOptions { max_cycles: Some(self.max_cycles()), controllers, ..RunOptions::default() };
             simulate(&machine, &Arc::new(workload), options)?.outcome
         };
         let bound = u64::from(self.bound) * per_us;
-        // The outcome has no rows for the launches of a repeated execution, the workload has.
+        // The outcome has no rows for the launches of a repeated execution, but the workload has.
         let ended = |number: u32| outcome.kernels.get(number as usize).and_then(|kernel| kernel.ended);
         let kernel = |number: u32| Some((names.get(number as usize)?.clone(), ended(number)));
-        Ok(counts(&outcome.timeline, bound, kernel))
+        Ok(request_counts(&outcome.timeline, bound, kernel))
     }
 }
 
@@ -95,7 +95,7 @@ impl Task for Stratum {
     fn run(&self) -> Result<Counts, TaskError> {
         let mut all = Counts::default();
         for at in &self.arrivals {
-            let one = Preempted { points: 1, at: Some(*at), ..self.cell.clone() }.run()?;
+            let one = PreemptedRun { points: 1, at: Some(*at), ..self.cell.clone() }.run()?;
             all.bound = one.bound;
             all.requests.extend(one.requests);
         }
@@ -103,8 +103,8 @@ impl Task for Stratum {
     }
 }
 
-/// What the timeline says; `kernel` is the name of a launch and the cycle in which it ended.
-pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u32) -> Option<(String, Option<u64>)>) -> Counts {
+/// Collects the requests of a timeline; `kernel` returns the name of a launch and the cycle in which it ended.
+pub(super) fn request_counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u32) -> Option<(String, Option<u64>)>) -> Counts {
     let ended = |number: u32| kernel(number)?.1;
     let mut counts = Counts { bound, ..Counts::default() };
     let signals: Vec<(u64, Option<u16>, &str, f64)> = timeline
@@ -119,10 +119,10 @@ pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u32
         let sum = |name: &'static str| of(name).map(|signal| signal.3).sum::<f64>();
         let emptied = of("flush_overhead").count() as u64;
         let latencies: Vec<u64> = of("latency").map(|signal| signal.3 as u64).collect();
-        let mut seen = Seen {
+        let mut seen = RequestCounts {
             preemptions: of("running").count() as u64,
             emptied,
-            // An SM whose victims were there when the next task arrived has no latency: it is above any bound.
+            // If the next task arrives before the victims of an SM have left, the SM has no latency and exceeds any bound.
             violations: latencies.iter().filter(|latency| **latency > bound).count() as u64 + (emptied - latencies.len() as u64),
             finished: ended(task).map(|end| end.saturating_sub(at)),
             overhead: sum("overhead"),
@@ -132,7 +132,7 @@ pub(super) fn counts(timeline: &[TimelineEntry], bound: u64, kernel: impl Fn(u32
             flushed: sum("flushed") as u64,
             utilisation: of("utilisation").next().map(|signal| signal.3),
             latencies,
-            ..Seen::default()
+            ..RequestCounts::default()
         };
         for (name, _) in of("running").filter_map(|signal| kernel(signal.3 as u32)) {
             *seen.kernels.entry(name).or_default() += 1;

@@ -1,12 +1,12 @@
 //! Figures of a cell: a benchmark under a scheme with a bound.
 //!
-//! A *preemption* is that of one SM with CTAs of the benchmark at one request: it violates its bound when its last victim leaves later.
-//! Overhead is in percent of what flushing all victims would have wasted.
+//! A *preemption* is one SM with CTAs of the benchmark at one request: it violates its bound if its last victim leaves later. Overhead is
+//! in percent of the instructions that flushing all victims would have wasted.
 //!
-//! Preemptions of one request are not independent of each other, requests are: the spread of a rate is that of a ratio of sums over requests, as half the
-//! width of its interval of 95 %. Requests of several strata have weights (`strata.rs`).
+//! The preemptions of one request depend on each other; the requests are independent. So the spread of a rate is the spread of a ratio of
+//! sums over requests, as half the width of its 95 % interval. Requests of several strata have weights (`strata.rs`).
 
-use super::cell::{Counts, Seen};
+use super::cell::{Counts, RequestCounts};
 use super::published::{Benchmark, Scheme};
 use super::strata::Sample;
 use super::task::Times;
@@ -18,15 +18,15 @@ pub(super) struct Cell {
     pub(super) bound: u32,
 }
 
-/// A benchmark's runs.
+/// The runs of a benchmark.
 #[derive(Clone, Debug)]
-pub(super) struct Point {
+pub(super) struct BenchmarkRuns {
     pub(super) benchmark: &'static Benchmark,
     pub(super) times: Times,
     pub(super) figures: Vec<(Cell, Figures)>,
 }
 
-impl Point {
+impl BenchmarkRuns {
     pub(super) fn of(&self, scheme: Scheme, bound: u32) -> Option<&Figures> {
         self.figures.iter().find(|(cell, _)| *cell == Cell { scheme, bound }).map(|(_, figures)| figures)
     }
@@ -35,20 +35,20 @@ impl Point {
 /// The figures of a cell.
 #[derive(Clone, Debug)]
 pub(super) struct Figures {
-    /// The bound in core cycles.
+    /// Bound of the preemption latency in core cycles.
     pub(super) bound: u64,
-    pub(super) requests: Sample<Seen>,
+    pub(super) requests: Sample<RequestCounts>,
 }
 
 impl Figures {
-    /// Of requests in windows, and further ones while each of the rare kernels ran, which are named by their places. Of these, requests that found no CTA of their kernel are
-    /// not of its stratum.
+    /// Combines the requests in windows with further requests while each rare kernel runs. `rare` has the indices of these kernels in the
+    /// benchmark. A further request that found no CTA of its kernel is dropped.
     pub(super) fn new(benchmark: &Benchmark, times: &Times, rare: &[usize], windows: Counts, further: Vec<Counts>) -> Self {
-        let stratum = |seen: &Seen| {
-            let runs = |place: &&usize| seen.kernels.contains_key(&benchmark.kernels[**place].kernel);
-            (1..).zip(rare).find(|(_, place)| runs(place)).map_or(0, |(stratum, _)| stratum)
+        let stratum = |seen: &RequestCounts| {
+            let runs = |kernel: &&usize| seen.kernels.contains_key(&benchmark.kernels[**kernel].kernel);
+            (1..).zip(rare).find(|(_, kernel)| runs(kernel)).map_or(0, |(stratum, _)| stratum)
         };
-        let own: Vec<f64> = rare.iter().map(|place| times.shares[*place]).collect();
+        let own: Vec<f64> = rare.iter().map(|kernel| times.shares[*kernel]).collect();
         let mut shares = vec![1.0 - own.iter().sum::<f64>()];
         shares.extend(own);
         let bound = windows.bound;
@@ -58,17 +58,17 @@ impl Figures {
         Self { bound, requests: Sample::new(all.collect(), &shares) }
     }
 
-    /// How many there were of something, without weights.
-    pub(super) fn count(&self, of: impl Fn(&Seen) -> u64) -> u64 {
+    /// Returns the unweighted sum of a count over all requests.
+    pub(super) fn count(&self, of: impl Fn(&RequestCounts) -> u64) -> u64 {
         self.requests.each().map(of).sum()
     }
 
-    /// One in percent of another.
-    fn percent(&self, part: impl Fn(&Seen) -> f64, whole: impl Fn(&Seen) -> f64) -> Option<f64> {
+    /// Returns `part` in percent of `whole`, as weighted sums over all requests.
+    fn percent(&self, part: impl Fn(&RequestCounts) -> f64, whole: impl Fn(&RequestCounts) -> f64) -> Option<f64> {
         self.requests.ratio(part, whole).map(|ratio| 100.0 * ratio)
     }
 
-    /// Preemptions above the bound, in percent.
+    /// Returns the preemptions above the bound, in percent.
     pub(super) fn violation_rate(&self) -> Option<f64> {
         self.percent(|seen| seen.violations as f64, |seen| seen.preemptions as f64)
     }
@@ -77,19 +77,19 @@ impl Figures {
         self.requests.spread(|seen| seen.violations as f64, |seen| seen.preemptions as f64).map(|spread| 100.0 * spread)
     }
 
-    /// Requests with an SM above the bound, in percent of those that found CTAs of the benchmark.
+    /// Returns the requests with an SM above the bound, in percent of the requests that found CTAs of the benchmark.
     pub(super) fn late_rate(&self) -> Option<f64> {
         self.percent(|seen| f64::from(seen.violations.min(1) as u32), |seen| f64::from(seen.preemptions.min(1) as u32))
     }
 
-    /// Tasks that ended later than their execution alone and the bound allow, in percent.
+    /// Returns the percentage of tasks that ended later than `alone`, the execution of the task alone, plus the bound.
     pub(super) fn missed_rate(&self, alone: f64) -> Option<f64> {
         let deadline = alone + self.bound as f64;
-        let missed = |seen: &Seen| seen.finished.is_some_and(|cycles| cycles as f64 > deadline);
+        let missed = |seen: &RequestCounts| seen.finished.is_some_and(|cycles| cycles as f64 > deadline);
         self.percent(|seen| f64::from(u8::from(missed(seen))), |_| 1.0)
     }
 
-    /// Overhead in percent of that of flushing.
+    /// Returns the overhead in percent of the overhead of flushing all victims.
     pub(super) fn overhead_rate(&self) -> Option<f64> {
         self.percent(|seen| seen.overhead, |seen| seen.flush_overhead)
     }
@@ -98,22 +98,22 @@ impl Figures {
         self.requests.spread(|seen| seen.overhead, |seen| seen.flush_overhead).map(|spread| 100.0 * spread)
     }
 
-    /// The same, if SMs above the bound had flushed all their victims instead.
+    /// Returns the overhead in percent of flushing, if SMs above the bound had flushed all their victims.
     pub(super) fn enforced_rate(&self) -> Option<f64> {
         self.percent(|seen| seen.overhead + seen.late_overhead, |seen| seen.flush_overhead)
     }
 
-    /// Victims that a technique was chosen for, in percent.
-    pub(super) fn technique_rate(&self, of: impl Fn(&Seen) -> u64) -> Option<f64> {
+    /// Returns the percentage of victims with a technique.
+    pub(super) fn technique_rate(&self, of: impl Fn(&RequestCounts) -> u64) -> Option<f64> {
         self.percent(|seen| of(seen) as f64, |seen| (seen.drained + seen.switched + seen.flushed) as f64)
     }
 
-    /// Median of the time from a request to the end of the task, in core cycles.
+    /// Returns the median time from a request to the end of the task, in core cycles.
     pub(super) fn median_finish(&self) -> Option<f64> {
         self.requests.quantile(|seen| seen.finished.iter().map(|cycles| *cycles as f64).collect(), 0.5)
     }
 
-    /// The latency of an SM below which a share of them is, in core cycles.
+    /// Returns a quantile of the latencies of SMs, in core cycles; `share` is 0.5 for the median.
     pub(super) fn latency(&self, share: f64) -> Option<f64> {
         self.requests.quantile(|seen| seen.latencies.iter().map(|cycles| *cycles as f64).collect(), share)
     }
@@ -122,7 +122,7 @@ impl Figures {
         self.percent(|seen| seen.utilisation.unwrap_or(0.0), |seen| f64::from(u8::from(seen.utilisation.is_some())))
     }
 
-    /// Mean error of the estimates of draining, in percent.
+    /// Returns the mean error of the draining estimates, in percent.
     pub(super) fn mean_drain_error(&self) -> Option<f64> {
         self.percent(|seen| seen.drain_error.0, |seen| seen.drain_error.1 as f64)
     }

@@ -1,36 +1,36 @@
-//! Figures of the runs, beside the thesis': means are over benchmarks, each with the same weight.
+//! Figures of the runs next to the published figures: means over benchmarks, each with the same weight.
 
 use warpshard_report::bars::{Bars, Group as BarGroup};
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::published::Value;
 use warpshard_lab::statistics::mean;
 
-use super::figures::{Figures, Point};
-use super::published::{Configuration, Of, Quantity, SCHEMES, Scheme, published};
+use super::figures::{Figures, BenchmarkRuns};
+use super::published::{Configuration, Selector, Quantity, SCHEMES, Scheme, published};
 
-/// All runs.
+/// The runs of a study.
 #[derive(Clone, Debug)]
 pub(super) struct Results {
     pub(super) configuration: Configuration,
     /// Core cycles of the task alone.
     pub(super) task_alone: f64,
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<BenchmarkRuns>,
 }
 
 impl Results {
-    /// The mean of a figure over the benchmarks that have one.
+    /// Returns the mean of a figure over the benchmarks that have the figure.
     fn mean(&self, scheme: Scheme, bound: u32, of: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
         mean(self.points.iter().filter_map(|point| of(point.of(scheme, bound)?)))
     }
 
-    /// The spread of the mean of a figure over benchmarks that each have a spread.
+    /// Returns the spread of a mean over benchmarks, from the spread of each benchmark.
     fn mean_spread(&self, scheme: Scheme, bound: u32, of: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
         let all: Vec<f64> = self.points.iter().filter_map(|point| of(point.of(scheme, bound)?)).collect();
         let sum = all.iter().map(|spread| spread.powi(2)).sum::<f64>();
         (!all.is_empty()).then(|| sum.sqrt() / all.len() as f64)
     }
 
-    /// Whether Oracle has no more than the dual kernel and that no more than Chimera, at every bound.
+    /// Returns true if Oracle has no more than the dual kernel, and the dual kernel no more than Chimera, at every bound.
     fn in_order(&self, of: impl Fn(&Figures) -> Option<f64>) -> Option<bool> {
         let at = |bound: &u32| {
             let [oracle, dual, chimera] = [Scheme::Oracle, Scheme::Dual, Scheme::Chimera].map(|scheme| self.mean(scheme, *bound, &of));
@@ -40,9 +40,10 @@ impl Results {
         all.map(|all| all.into_iter().all(|holds| holds))
     }
 
-    /// Errors of draining estimates of Chimera less those of the dual kernel, over benchmarks of which the latter has fewer violations.
+    /// Returns the error of Chimera's draining estimates minus the dual kernel's error, over benchmarks in which the dual kernel has fewer
+    /// violations.
     fn drain_error(&self, bound: u32) -> Option<f64> {
-        let one = |point: &Point| {
+        let one = |point: &BenchmarkRuns| {
             let (chimera, dual) = (point.of(Scheme::Chimera, bound)?, point.of(Scheme::Dual, bound)?);
             let fewer = dual.violation_rate()? < chimera.violation_rate()?;
             fewer.then_some(chimera.mean_drain_error()? - dual.mean_drain_error()?)
@@ -50,8 +51,8 @@ impl Results {
         mean(self.points.iter().filter_map(one))
     }
 
-    fn grade(&self, value: &Value<Of>, output: &mut StudyOutput) {
-        let Of { quantity, scheme, bound } = value.of;
+    fn grade(&self, value: &Value<Selector>, output: &mut StudyOutput) {
+        let Selector { quantity, scheme, bound } = value.of;
         let tightest = published().own.parameters.bounds.iter().min().copied().unwrap_or_default();
         let shown = |order: Option<bool>| order.map_or("-", |holds| if holds { "yes" } else { "no" }).to_owned();
         match quantity {
@@ -102,7 +103,7 @@ fn shown(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"))
 }
 
-/// Adds the tables, the comparison and the pictures.
+/// Adds the tables, the comparison and the bar charts to the output.
 pub(super) fn show(output: &mut StudyOutput, results: &Results) {
     show_means(output, results);
     show_benchmarks(output, results);
@@ -112,7 +113,7 @@ pub(super) fn show(output: &mut StudyOutput, results: &Results) {
         results.grade(value, output);
     }
     if !results.configuration.is_compared() {
-        output.note("published values are compared with the configurations `base` and `in-turn` alone".into());
+        output.note("published values are compared with the configurations `base` and `in-turn` only".into());
     }
     for (file, title, of) in [
         ("violations.svg", "Preemptions above the bound", Figures::violation_rate as fn(&Figures) -> Option<f64>),

@@ -1,9 +1,9 @@
 //! `study dual-kernel`: a task of higher priority preempts CTAs of benchmarks (Shieh, "Enabling Fast Preemption via Dual-Kernel Support on
 //! GPUs", 2016).
 //!
-//! In: the kernels of the thesis' Table 4.2 as programs. Each benchmark runs alone, which tells how long its CTAs take, and then beside a
-//! task that arrives at random cycles, under Chimera, Chimera with the thesis' estimate, the thesis' scheme and Oracle, with bounds of the
-//! latency of 2 to 5 us. Out: violations, overhead, techniques, utilisation and errors of estimates, beside the published ones.
+//! In: the kernels of the thesis's Table 4.2 as programs. Each benchmark runs alone to measure the duration of its CTAs, and then together
+//! with a task that arrives at random cycles, under Chimera, Chimera with the thesis's estimate, the thesis's scheme and Oracle, with
+//! latency bounds of 2 to 5 us. Out: violations, overhead, techniques, utilisation and errors of estimates, next to the published values.
 
 mod cell;
 mod figures;
@@ -22,15 +22,15 @@ use warpshard_lab::error::TaskError;
 use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
 
-use figures::{Cell, Figures, Point};
+use figures::{Cell, Figures, BenchmarkRuns};
 use findings::Results;
 use published::{Benchmark, Configuration, SCHEMES, Scheme, benchmarks, published};
-use task::{Alone, Preempted, Setup, Stratum, TaskAlone, Times};
+use task::{AloneRun, PreemptedRun, Setup, Stratum, TaskAloneRun, Times};
 
-/// Runs everything.
+/// Runs the study.
 ///
 /// # Errors
-/// When the programs are not there, an option is wrong, or a run fails.
+/// Returns an error if a program does not exist, an option is wrong, or a run fails.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let setup =
         Setup { configuration: configuration(request.configuration.as_deref()).map_err(StudyError::input)?, settings: request.set.clone() };
@@ -42,16 +42,16 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         return Err(StudyError::Input("--pairs selects no benchmark".into()));
     }
     let lab = request.lab();
-    let alone: Vec<Alone> = chosen.iter().map(|benchmark| Alone { setup: setup.clone(), benchmark }).collect();
+    let alone: Vec<AloneRun> = chosen.iter().map(|benchmark| AloneRun { setup: setup.clone(), benchmark }).collect();
     let alone: Vec<Times> = lab.all(&alone).map_err(StudyError::input)?;
-    let task_alone = lab.one(&TaskAlone { setup: setup.clone() }).map_err(StudyError::input)?;
+    let task_alone = lab.one(&TaskAloneRun { setup: setup.clone() }).map_err(StudyError::input)?;
     let (mut tasks, mut further) = (Vec::new(), Vec::new());
     for (benchmark, times) in chosen.iter().zip(&alone) {
         let (points, window, overwrites) = (times.points(most), times.window(), Arc::new(times.overwrites.clone()));
         for (scheme, bound) in cells() {
             let overwrites = Arc::clone(&overwrites);
-            let cell = Preempted { setup: setup.clone(), benchmark, scheme, bound, points, window, at: None, overwrites };
-            further.extend(times.rare(points).into_iter().map(|kernel| Stratum::new(cell.clone(), times, kernel)));
+            let cell = PreemptedRun { setup: setup.clone(), benchmark, scheme, bound, points, window, at: None, overwrites };
+            further.extend(times.rare_kernels(points).into_iter().map(|kernel| Stratum::new(cell.clone(), times, kernel)));
             tasks.push(cell);
         }
     }
@@ -60,13 +60,13 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let per = tasks.len() / chosen.len();
     let cells = tasks.iter().zip(counts);
     let mut figures = cells.zip(alone.iter().flat_map(|times| iter::repeat_n(times, per))).map(|((task, counts), times)| {
-        let rare = times.rare(task.points);
+        let rare = times.rare_kernels(task.points);
         let further = further.by_ref().take(rare.len()).collect();
         (Cell { scheme: task.scheme, bound: task.bound }, Figures::new(task.benchmark, times, &rare, counts, further))
     });
     let mut points = Vec::new();
     for (benchmark, times) in chosen.iter().zip(&alone) {
-        points.push(Point { benchmark, times: times.clone(), figures: figures.by_ref().take(per).collect() });
+        points.push(BenchmarkRuns { benchmark, times: times.clone(), figures: figures.by_ref().take(per).collect() });
     }
     let results = Results { configuration: setup.configuration, task_alone, points };
     let mut output =
@@ -75,7 +75,7 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
-/// Schemes and bounds of a benchmark.
+/// Returns the schemes and bounds that each benchmark runs with.
 fn cells() -> impl Iterator<Item = (Scheme, u32)> {
     let bounds = &published().own.parameters.bounds;
     let tightest = bounds.iter().min().copied();

@@ -1,4 +1,4 @@
-//! What the thesis states, its benchmarks, and the parameters of the runs.
+//! The published figures of the thesis, its benchmarks, and the parameters of the runs.
 
 use std::sync::OnceLock;
 
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use warpshard_lab::published::{Published, read};
 
-/// The study's part of the file.
+/// The sections of `dual-kernel.toml` that only this study has.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Own {
+pub(super) struct StudyData {
     pub(super) parameters: Parameters,
     pub(super) task: Task,
     pub(super) benchmark: Vec<Benchmark>,
 }
 
-/// The file explains each.
+/// Parameters of the study; `dual-kernel.toml` explains each.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameters {
@@ -32,7 +32,7 @@ pub(super) struct Parameters {
     pub(super) seed: u64,
 }
 
-/// The kernel that preempts.
+/// The kernel that preempts the benchmarks.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Task {
@@ -53,7 +53,7 @@ pub(super) struct Benchmark {
     pub(super) kernels: Vec<KernelRow>,
 }
 
-/// A row of Table 4.2.
+/// A kernel of a benchmark, as a row of Table 4.2.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct KernelRow {
@@ -67,38 +67,38 @@ pub(super) struct KernelRow {
 }
 
 impl Benchmark {
-    /// Names of kernels that may be executed twice.
+    /// Returns the names of kernels that may be executed twice.
     pub(super) fn idempotent(&self) -> Vec<String> {
         self.kernels.iter().filter(|row| row.idempotent).map(|row| row.kernel.clone()).collect()
     }
 }
 
-/// Who is preempted, and by what knowledge.
+/// A preemption scheme, as named in the published values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Scheme {
-    /// The thesis'.
+    /// The scheme of the thesis.
     #[default]
     Dual,
-    /// The same with known latencies.
+    /// The scheme of the thesis with known latencies.
     Oracle,
-    /// Whole SMs.
+    /// Chimera: preemption of whole SMs.
     Chimera,
-    /// Whole SMs with the thesis' estimate.
+    /// Chimera with the estimate of the thesis.
     ChimeraPlus,
 }
 
-/// The schemes, in the order of the tables. Chimera with the thesis' estimate is one of Figure 4.3, at its bound alone.
+/// The schemes in the order of the tables. Figure 4.3 has Chimera with the thesis's estimate, at one bound only.
 pub(super) const SCHEMES: [Scheme; 4] = [Scheme::Chimera, Scheme::ChimeraPlus, Scheme::Dual, Scheme::Oracle];
 
 impl Scheme {
-    /// Whether CTAs of both kernels share SMs.
+    /// Returns true if CTAs of both kernels share SMs.
     pub(super) fn shares_sms(self) -> bool {
         matches!(self, Self::Dual | Self::Oracle)
     }
 
-    /// Its word among the parameters of the controller.
-    pub(super) fn word(self) -> &'static str {
+    /// Returns the value of the controller's parameter `scheme`.
+    pub(super) fn parameter(self) -> &'static str {
         match self {
             Self::Dual => "dual",
             Self::Oracle => "oracle",
@@ -108,25 +108,25 @@ impl Scheme {
     }
 }
 
-/// What differs from the base.
+/// A configuration of the study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Configuration {
-    /// One CTA of the task for each SM, needs of CTAs as in Table 4.2, a switch takes its time.
+    /// One CTA of the task per SM, resources of CTAs as in Table 4.2, a switch takes its estimated time.
     Base,
-    /// Contexts are traffic.
+    /// `Base`, but contexts are memory traffic.
     Traffic,
-    /// As many CTAs of the task as an SM holds.
+    /// `Base`, but with the most CTAs of the task that an SM holds.
     Wide,
-    /// Needs of CTAs as our programs are compiled.
+    /// `Base`, but with the resources of CTAs as our programs are compiled.
     Compiled,
-    /// Nothing is known of CTAs that have executed more than the mean.
+    /// `Base`, but a CTA that has executed more than the mean has no instructions left.
     Beyond,
-    /// Contexts of an SM go one after the other (D-033).
+    /// `Base`, but the contexts of an SM are saved one after the other (D-033).
     InTurn,
 }
 
 impl Configuration {
-    /// All, with their names.
+    /// All configurations with their names on the command line.
     pub(super) const ALL: [(&'static str, Self); 6] = [
         ("base", Self::Base),
         ("traffic", Self::Traffic),
@@ -136,18 +136,18 @@ impl Configuration {
         ("in-turn", Self::InTurn),
     ];
 
-    /// Whether the thesis's figures are compared with it.
+    /// Returns true if the published figures are compared with this configuration.
     pub(super) fn is_compared(self) -> bool {
         matches!(self, Self::Base | Self::InTurn)
     }
 }
 
-/// What a published value is of.
+/// The quantity of a published value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Quantity {
     Violations,
-    /// Tasks that end after their deadline in the words of Section 4.2.
+    /// Tasks that end after their deadline, in the words of Section 4.2.
     Deadlines,
     ViolationOrder,
     Overhead,
@@ -157,25 +157,25 @@ pub(super) enum Quantity {
     DrainError,
 }
 
-/// What a published value is of.
+/// The key `of` of a published value: its quantity, scheme and bound.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Of {
+pub(super) struct Selector {
     pub(super) quantity: Quantity,
     #[serde(default)]
     pub(super) scheme: Scheme,
-    /// In us.
+    /// Bound of the preemption latency in us.
     #[serde(default)]
     pub(super) bound: u32,
 }
 
-/// The file.
-pub(super) fn published() -> &'static Published<Own, Of> {
-    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
+/// Returns the parsed `dual-kernel.toml`.
+pub(super) fn published() -> &'static Published<StudyData, Selector> {
+    static READ: OnceLock<Published<StudyData, Selector>> = OnceLock::new();
     READ.get_or_init(|| read("dual-kernel", include_str!("../published/dual-kernel.toml")))
 }
 
-/// Table 4.2.
+/// Returns the benchmarks of Table 4.2.
 pub(super) fn benchmarks() -> &'static [Benchmark] {
     &published().own.benchmark
 }

@@ -1,16 +1,16 @@
-//! Figures of arrivals that are drawn by stratum.
+//! Figures over arrivals that are drawn by stratum.
 //!
-//! Arrivals are uniform over the time of a benchmark, and a kernel with little of it is hardly ever hit. Such a kernel is a *stratum* with arrivals of
-//! its own, uniform over its time; what is left of the time is the first stratum. A mean is that of the strata, each with its share of the time
-//! as its weight, so that it is that of an arrival which is uniform over the whole time, however many there are of each stratum. (Cochran, Sampling Techniques,
-//! chapter 5; ratios are his combined ratio estimates, 6.11.)
+//! Arrivals are uniform over the time of a benchmark, so a kernel with little of the time is rarely hit. Such a kernel is a *stratum* with
+//! separate arrivals, uniform over the kernel's time; the rest of the time is the first stratum. A mean weights each stratum by its share
+//! of the time, so it estimates the mean over arrivals that are uniform over the whole time, whatever the number of arrivals per stratum.
+//! (Cochran, Sampling Techniques, chapter 5; ratios are his combined ratio estimates, 6.11.)
 
 use warpshard_base::Rng;
 
-/// So many cycles, uniformly random in the spans, in ascending order.
-pub(super) fn within(spans: &[(u64, u64)], count: u32, rng: &mut Rng) -> Vec<u64> {
+/// Returns `count` uniformly random cycles within the spans, in ascending order.
+pub(super) fn random_cycles(spans: &[(u64, u64)], count: u32, rng: &mut Rng) -> Vec<u64> {
     let all: u64 = spans.iter().map(|(from, to)| to - from).sum();
-    let place = |mut at: u64| {
+    let cycle_at = |mut at: u64| {
         for (from, to) in spans {
             if at < to - from {
                 return Some(from + at);
@@ -19,67 +19,68 @@ pub(super) fn within(spans: &[(u64, u64)], count: u32, rng: &mut Rng) -> Vec<u64
         }
         None
     };
-    let mut cycles: Vec<u64> = (0..count).filter_map(|_| place(rng.below(all))).collect();
+    let mut cycles: Vec<u64> = (0..count).filter_map(|_| cycle_at(rng.below(all))).collect();
     cycles.sort_unstable();
     cycles
 }
 
-/// A row of a sample.
+/// An observation of a sample with its stratum and weight.
 #[derive(Clone, Debug, PartialEq)]
-struct Row<T> {
+struct Observation<T> {
     stratum: usize,
     weight: f64,
-    one: T,
+    value: T,
 }
 
-/// What was seen at arrivals, with their weights: 1 in the mean.
+/// Observations at arrivals with weights; the mean weight is 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sample<T> {
-    rows: Vec<Row<T>>,
+    rows: Vec<Observation<T>>,
 }
 
 impl<T> Sample<T> {
-    /// Of arrivals with the number of their stratum, of which each has a share of the time. Strata without arrivals leave theirs to the others.
+    /// Creates a sample from observations with the number of their stratum; `shares` has the share of the time of each stratum. The share
+    /// of a stratum without arrivals is distributed over the other strata.
     pub(super) fn new(all: Vec<(usize, T)>, shares: &[f64]) -> Self {
         let mut counts = vec![0u32; shares.len()];
         all.iter().for_each(|(stratum, _)| counts[*stratum] += 1);
         let hit = || shares.iter().zip(&counts).filter(|(_, count)| **count > 0);
         let (time, arrivals) = (hit().map(|(share, _)| share).sum::<f64>(), all.len() as f64);
         let weight = |stratum: usize| shares[stratum] / time / (f64::from(counts[stratum]) / arrivals);
-        // Of one stratum all weights are exactly 1.
+        // With a single stratum all weights are exactly 1.
         let one = hit().count() == 1;
-        let row = |(stratum, row): (usize, T)| Row { stratum, weight: if one { 1.0 } else { weight(stratum) }, one: row };
+        let row = |(stratum, row): (usize, T)| Observation { stratum, weight: if one { 1.0 } else { weight(stratum) }, value: row };
         Self { rows: all.into_iter().map(row).collect() }
     }
 
-    /// What was seen at each arrival.
+    /// Returns all observations, without weights.
     pub(super) fn each(&self) -> impl Iterator<Item = &T> {
-        self.rows.iter().map(|row| &row.one)
+        self.rows.iter().map(|row| &row.value)
     }
 
-    /// The weighted sum of a number.
+    /// Returns the weighted sum of a number over all observations.
     pub(super) fn sum(&self, of: impl Fn(&T) -> f64) -> f64 {
-        self.rows.iter().map(|row| row.weight * of(&row.one)).sum()
+        self.rows.iter().map(|row| row.weight * of(&row.value)).sum()
     }
 
-    /// The ratio of two sums; none where there is nothing of the second.
+    /// Returns the ratio of two weighted sums; `None` if the second is zero.
     pub(super) fn ratio(&self, part: impl Fn(&T) -> f64, whole: impl Fn(&T) -> f64) -> Option<f64> {
         let whole = self.sum(whole);
         (whole > 0.0).then(|| self.sum(part) / whole)
     }
 
-    /// Half the width of the interval of 95 % of a ratio: deviations from it are taken about their mean in each stratum.
+    /// Returns half the width of the 95 % interval of a ratio; in each stratum, deviations from the ratio are taken about their mean.
     pub(super) fn spread(&self, part: impl Fn(&T) -> f64, whole: impl Fn(&T) -> f64) -> Option<f64> {
         let ratio = self.ratio(&part, &whole)?;
         let strata = self.rows.iter().map(|row| row.stratum).max().map_or(0, |last| last + 1);
         let mut variance = 0.0;
         for stratum in 0..strata {
-            let rows: Vec<&Row<T>> = self.rows.iter().filter(|row| row.stratum == stratum).collect();
+            let rows: Vec<&Observation<T>> = self.rows.iter().filter(|row| row.stratum == stratum).collect();
             let Some(weight) = rows.first().map(|row| row.weight) else { continue };
             if rows.len() < 2 {
                 return None;
             }
-            let (count, deviation) = (rows.len() as f64, |row: &&Row<T>| part(&row.one) - ratio * whole(&row.one));
+            let (count, deviation) = (rows.len() as f64, |row: &&Observation<T>| part(&row.value) - ratio * whole(&row.value));
             let mean = rows.iter().map(deviation).sum::<f64>() / count;
             let squares = rows.iter().map(|row| (deviation(row) - mean).powi(2)).sum::<f64>();
             variance += weight.powi(2) * squares * count / (count - 1.0);
@@ -87,10 +88,10 @@ impl<T> Sample<T> {
         Some(1.96 * variance.sqrt() / self.sum(whole))
     }
 
-    /// The value below which a share of the weight of all values is.
+    /// Returns the weighted quantile of all values; `share` is 0.5 for the median.
     pub(super) fn quantile(&self, values: impl Fn(&T) -> Vec<f64>, share: f64) -> Option<f64> {
         let mut all: Vec<(f64, f64)> =
-            self.rows.iter().flat_map(|row| values(&row.one).into_iter().map(|value| (value, row.weight)).collect::<Vec<_>>()).collect();
+            self.rows.iter().flat_map(|row| values(&row.value).into_iter().map(|value| (value, row.weight)).collect::<Vec<_>>()).collect();
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         let wanted = share * all.iter().map(|(_, weight)| weight).sum::<f64>();
         let first = |enough: &dyn Fn(f64) -> bool| {
@@ -101,7 +102,7 @@ impl<T> Sample<T> {
             };
             all.iter().find(reached).or(all.last()).map(|(value, _)| *value)
         };
-        // The middle of two values where the share lies between them.
+        // If the share falls between two values, the quantile is their midpoint.
         Some((first(&|below| below >= wanted)? + first(&|below| below > wanted)?) / 2.0)
     }
 }
@@ -110,7 +111,7 @@ impl<T> Sample<T> {
 mod tests {
     use super::*;
 
-    /// The first number, and 1.
+    /// Returns the weighted mean of a sample.
     fn mean(sample: &Sample<f64>) -> f64 {
         sample.ratio(|one| *one, |_| 1.0).unwrap()
     }
@@ -118,16 +119,16 @@ mod tests {
     #[test]
     fn cycles_are_uniform_in_the_spans() {
         let spans = [(100, 200), (1000, 1300)];
-        let cycles = within(&spans, 4000, &mut Rng::keyed(1, &[]));
+        let cycles = random_cycles(&spans, 4000, &mut Rng::keyed(1, &[]));
         assert!(cycles.iter().all(|at| spans.iter().any(|(from, to)| (from..to).contains(&at))) && cycles.is_sorted());
         let first = cycles.iter().filter(|at| **at < 200).count();
         assert!((900..1100).contains(&first), "a quarter of them: {first}");
         assert_eq!((cycles.len(), cycles.last()), (4000, Some(&1299)));
-        assert_eq!(within(&[(7, 8)], 2, &mut Rng::keyed(1, &[])), [7, 7]);
+        assert_eq!(random_cycles(&[(7, 8)], 2, &mut Rng::keyed(1, &[])), [7, 7]);
     }
 
     #[test]
-    fn weights_are_1_in_the_mean_and_a_stratum_without_arrivals_has_none() {
+    fn the_mean_weight_is_1_and_a_stratum_without_arrivals_has_none() {
         let sample = Sample::new(vec![(0, ()), (1, ()), (1, ()), (1, ())], &[0.9, 0.1]);
         assert!((sample.sum(|()| 1.0) - 4.0).abs() < 1e-12);
         assert!((sample.rows[0].weight - 3.6).abs() < 1e-12 && (sample.rows[3].weight - 0.4 / 3.0).abs() < 1e-12);
@@ -136,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_mean_over_all_draws_is_the_mean_of_the_time() {
-        // A benchmark of ten cycles, the last two of a rare kernel: two arrivals in the first stratum, three in the second.
+        // A benchmark has ten cycles, and a rare kernel runs in the last two: two arrivals are in the first stratum, three in the second.
         let (common, rare) = ([1.0, 4.0, 2.0, 2.0, 0.0, 7.0, 1.0, 3.0], [30.0, 50.0]);
         let (mut estimates, mut plain) = (Vec::new(), Vec::new());
         for (a, b) in common.iter().flat_map(|a| common.iter().map(move |b| (*a, *b))) {
@@ -164,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn the_spread_is_that_of_each_stratum_by_the_square_of_its_share() {
-        // By hand: means of 2 and 10 with variances of a draw of 2 and 8, so those of the means are 1 and 4.
+    fn the_spread_weights_each_stratum_by_the_square_of_its_share() {
+        // By hand: the means are 2 and 10, the variances of a draw 2 and 8, so the variances of the means are 1 and 4.
         let all = || vec![(0, 1.0), (0, 3.0), (1, 8.0), (1, 12.0)];
         let sample = Sample::new(all(), &[0.9, 0.1]);
         assert!((mean(&sample) - 2.8).abs() < 1e-12);
         let spread = sample.spread(|one| *one, |_| 1.0).unwrap();
         assert!((spread - 1.96 * (0.81f64 * 1.0 + 0.01 * 4.0).sqrt()).abs() < 1e-12, "{spread}");
-        // What strata differ by does not count, as it does where the same arrivals are of one stratum.
+        // The difference between strata does not add to the spread; it does if the same arrivals are one stratum.
         let one = Sample::new(all().into_iter().map(|(_, one)| (0, one)).collect(), &[1.0]).spread(|one| *one, |_| 1.0).unwrap();
         assert!((one - 1.96 * (74.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-9, "{one}");
         assert_eq!(

@@ -1,8 +1,8 @@
-//! One run: a benchmark that goes on and on, and a task of higher priority that arrives again and again.
+//! The runs of a cell: a benchmark that is repeated, and a task of higher priority that arrives repeatedly.
 //!
-//! All preemptions of a benchmark and a scheme are in one run. Arrivals are uniform in windows that follow each
-//! other; the rest of a window is for the task to end and the benchmark to recover. While a kernel runs that few of them hit, further ones arrive, each in
-//! a run of its own (`strata.rs`).
+//! All preemptions of a benchmark under a scheme are in one run. Arrivals are uniform in consecutive windows; in the rest of a window the
+//! task ends and the benchmark recovers. For a kernel that few arrivals hit there are further arrivals, each in a separate run
+//! (`strata.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,11 +21,11 @@ use warpshard_program::Program;
 use warpshard_workload::{Part, Workload, mix};
 use warpshard_lab::Task;
 
-use crate::dual_kernel::control::CTA_NUMBERS;
+use crate::dual_kernel::control::SIGNALS_PER_CTA;
 use super::published::{Benchmark, Configuration, Scheme, published};
-use super::strata::within;
+use super::strata::random_cycles;
 
-/// What all runs have in common.
+/// The configuration and settings that all runs share.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setup {
     pub(super) configuration: Configuration,
@@ -33,10 +33,10 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// The machine for a scheme; without one, for an application alone.
+    /// Returns the machine for a scheme, or for an application alone if `scheme` is `None`.
     ///
     /// # Errors
-    /// When it is not valid, as a message for the user.
+    /// Returns a message for the user if the machine or a setting is invalid.
     pub(super) fn machine(&self, scheme: Option<Scheme>) -> Result<Loaded, TaskError> {
         let mut set: Vec<Override> = Vec::new();
         if scheme.is_some_and(|scheme| !scheme.shares_sms()) {
@@ -53,7 +53,7 @@ impl Setup {
         crate::machine(&published().own.parameters.machine, &set).map_err(TaskError::from)
     }
 
-    /// A benchmark with the needs of Table 4.2, or its own.
+    /// Returns a benchmark with the resources of Table 4.2, or with the resources as compiled.
     fn benchmark(&self, benchmark: &Benchmark, overwrites: &Overwrites) -> Result<Workload, TaskError> {
         let mut program = program(&benchmark.program, &benchmark.parameters)?;
         if let Some(program) = Arc::get_mut(&mut program) {
@@ -71,13 +71,13 @@ impl Setup {
         Ok(workload)
     }
 
-    /// CTAs of the task for each SM.
+    /// Returns the CTAs of the task per SM.
     pub(super) fn task_ctas(&self) -> u32 {
         let task = &published().own.task;
         if self.configuration == Configuration::Wide { task.wide_ctas } else { task.ctas }
     }
 
-    /// The task, launched so many times.
+    /// Returns the task, launched `launches` times.
     fn task(&self, launches: u32, sms: u32) -> Result<Workload, TaskError> {
         let task = &published().own.task;
         let columns = task.columns_per_cta * self.task_ctas() * sms;
@@ -85,7 +85,7 @@ impl Setup {
         parameters.extend([("columns".to_owned(), columns.to_string()), ("pairs".to_owned(), launches.div_ceil(2).to_string())]);
         let mut workload = program(&task.program, &parameters)?.workload()?;
         for kernel in &mut workload.kernels {
-            // Section 4.2.
+            // Registers and shared memory of Section 4.2.
             (kernel.info.registers, kernel.info.shared_bytes) = (4096 / 256, 2048);
         }
         Ok(workload)
@@ -96,41 +96,42 @@ fn program(file: &str, parameters: &[(String, String)]) -> Result<Arc<Program>, 
     Program::load(Path::new(file), Some(70), parameters).map_err(TaskError::from)
 }
 
-/// By kernel the places of stores and atomics after which a CTA may not be executed anew.
+/// Code locations of stores and atomics, per kernel, after which a CTA must not be restarted.
 pub(super) type Overwrites = BTreeMap<String, BTreeSet<u32>>;
 
-/// A benchmark alone, which shows how long its CTAs take.
+/// A run of a benchmark alone, which measures the duration of its CTAs.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Alone {
+pub(super) struct AloneRun {
     pub(super) setup: Setup,
     pub(super) benchmark: &'static Benchmark,
 }
 
-/// What a benchmark does alone.
+/// Results of a benchmark alone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Times {
-    /// Core cycles.
+    /// Length of the run in core cycles.
     pub(super) cycles: u64,
-    /// By kernel of Table 4.2: CTAs, their mean cycles and warp instructions, CTAs that fit an SM.
+    /// Per kernel of Table 4.2: its CTAs, their mean cycles and warp instructions, and the CTAs that fit an SM.
     pub(super) kernels: Vec<(u64, f64, f64, u32)>,
-    /// By kernel: the share of the time in which it ran, and from when to when.
+    /// Share of the run's time per kernel; `spans` has the start and end cycle of each launch.
     pub(super) shares: Vec<f64>,
     pub(super) spans: Vec<Vec<(u64, u64)>>,
-    /// Share of the warp slots that were occupied.
+    /// Fraction of the warp slots that were occupied.
     pub(super) occupancy: f64,
-    /// Found by executing the programs.
+    /// Overwriting stores and atomics, found by executing the programs.
     pub(super) overwrites: Overwrites,
 }
 
 impl Times {
-    /// Core cycles from one window to the next.
+    /// Returns the core cycles of a window.
     pub(super) fn window(&self) -> u64 {
         let parameters = &published().own.parameters;
         let longest = self.kernels.iter().map(|kernel| kernel.1).fold(0.0, f64::max);
         ((longest * parameters.recovery) as u64).clamp(parameters.window.0, parameters.window.1)
     }
 
-    /// Arrivals of the task: so many that there are enough while each kernel runs, and that the benchmark is executed once, within `most`.
+    /// Returns the number of arrivals of the task, at most `most`: enough for every kernel to be hit, and for one execution of the
+    /// benchmark.
     pub(super) fn points(&self, most: u32) -> u32 {
         let parameters = &published().own.parameters;
         let rarest = self.shares.iter().copied().fold(1.0, f64::min);
@@ -139,21 +140,21 @@ impl Times {
         (of_kernels.max(of_execution).ceil() as u32).clamp(parameters.kernel_points, most)
     }
 
-    /// The places of kernels which too few of so many arrivals are expected to hit.
-    pub(super) fn rare(&self, points: u32) -> Vec<usize> {
+    /// Returns the indices of kernels that are expected to be hit by too few of `points` arrivals.
+    pub(super) fn rare_kernels(&self, points: u32) -> Vec<usize> {
         let few = |share: &f64| *share > 0.0 && share * f64::from(points) < published().own.parameters.rare_points;
         (0..self.shares.len()).filter(|kernel| few(&self.shares[*kernel])).collect()
     }
 }
 
-impl fmt::Display for Alone {
+impl fmt::Display for AloneRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} alone {:?}", self.benchmark.name, self.setup.configuration)?;
         self.setup.settings.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
     }
 }
 
-impl Task for Alone {
+impl Task for AloneRun {
     type Result = Times;
 
     fn key(&self) -> Result<String, TaskError> {
@@ -175,7 +176,7 @@ impl Task for Alone {
         let signals: Vec<f64> = outcome.timeline.iter().filter_map(|entry| entry.value).collect();
         let rows = self.benchmark.kernels.iter().map(|row| {
             let (mut ctas, mut cycles, mut instructions) = (0u64, 0.0, 0.0);
-            for numbers in signals.chunks_exact(CTA_NUMBERS) {
+            for numbers in signals.chunks_exact(SIGNALS_PER_CTA) {
                 if workload.kernels[numbers[0] as usize].info.name == row.kernel {
                     ctas += 1;
                     cycles += numbers[2];
@@ -207,24 +208,24 @@ impl Task for Alone {
     }
 }
 
-/// The task alone.
+/// A run of the task alone.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct TaskAlone {
+pub(super) struct TaskAloneRun {
     pub(super) setup: Setup,
 }
 
-/// Launches of the task alone: their execution times differ little.
+/// Launches of the task in a run alone; few suffice, since their execution times differ little.
 const ALONE_LAUNCHES: u32 = 16;
 
-impl fmt::Display for TaskAlone {
+impl fmt::Display for TaskAloneRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the task alone {:?}", self.setup.configuration)?;
         self.setup.settings.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
     }
 }
 
-impl Task for TaskAlone {
-    /// Core cycles of its execution, in the mean.
+impl Task for TaskAloneRun {
+    /// Mean core cycles of an execution of the task.
     type Result = f64;
 
     fn key(&self) -> Result<String, TaskError> {
@@ -242,36 +243,37 @@ impl Task for TaskAlone {
     }
 }
 
-/// A benchmark that is preempted.
+/// A run of a benchmark that the task preempts.
 #[derive(Clone, Debug)]
-pub(super) struct Preempted {
+pub(super) struct PreemptedRun {
     pub(super) setup: Setup,
     pub(super) benchmark: &'static Benchmark,
     pub(super) scheme: Scheme,
-    /// In us.
+    /// Bound of the preemption latency in us.
     pub(super) bound: u32,
     pub(super) points: u32,
     pub(super) window: u64,
-    /// The cycle of the only arrival, instead of points in windows.
+    /// Cycle of the only arrival, instead of `points` arrivals in windows.
     pub(super) at: Option<u64>,
     pub(super) overwrites: Arc<Overwrites>,
 }
 
-/// A benchmark that is preempted while one of its kernels runs: each time in a run of its own, which is not preempted before.
+/// Preemptions of a benchmark while one of its kernels runs, each in a separate run without earlier preemptions.
 #[derive(Clone, Debug)]
 pub(super) struct Stratum {
-    pub(super) cell: Preempted,
+    pub(super) cell: PreemptedRun,
     pub(super) kernel: String,
     pub(super) arrivals: Vec<u64>,
 }
 
 impl Stratum {
-    /// Of the kernel in a place of Table 4.2, with arrivals that are uniform over the spans in which it runs alone.
-    pub(super) fn new(cell: Preempted, times: &Times, place: usize) -> Self {
+    /// Creates the stratum of the kernel in row `row` of Table 4.2; arrivals are uniform over the spans in which the kernel runs in the
+    /// benchmark alone.
+    pub(super) fn new(cell: PreemptedRun, times: &Times, row: usize) -> Self {
         let parameters = &published().own.parameters;
-        let kernel = cell.benchmark.kernels[place].kernel.clone();
+        let kernel = cell.benchmark.kernels[row].kernel.clone();
         let words = [&cell.benchmark.name, &kernel].map(|name| u64::from(crc32fast::hash(name.as_bytes())));
-        let arrivals = within(&times.spans[place], parameters.kernel_points, &mut Rng::keyed(parameters.seed, &words));
+        let arrivals = random_cycles(&times.spans[row], parameters.kernel_points, &mut Rng::keyed(parameters.seed, &words));
         Self { cell, kernel, arrivals }
     }
 }
@@ -282,18 +284,18 @@ impl fmt::Display for Stratum {
     }
 }
 
-/// What the controller knows of the CTAs at a request.
+/// The controller's knowledge of the ends of CTAs at a request.
 #[derive(Clone, Debug)]
 pub(super) enum Knowledge {
-    /// Only what it estimates.
+    /// Estimates only.
     Estimates,
-    /// Nothing: it decides nothing, and records for so many core cycles when CTAs end.
+    /// None: the controller decides nothing, and records the ends of CTAs for this number of core cycles.
     Watch(u64),
-    /// When CTAs end: by their launch and their index. It records for so many core cycles when they do.
+    /// Known ends of CTAs, by launch and index. The controller records the ends for `watch` core cycles.
     Known { ends: BTreeMap<(u32, u32), f64>, watch: u64 },
 }
 
-impl fmt::Display for Preempted {
+impl fmt::Display for PreemptedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { setup, benchmark, scheme, bound, points, .. } = self;
         write!(f, "{} {scheme:?} {bound} us, {points} times {:?}", benchmark.name, setup.configuration)?;
@@ -301,13 +303,13 @@ impl fmt::Display for Preempted {
     }
 }
 
-impl Preempted {
-    /// The controller; 1 us has so many core cycles.
+impl PreemptedRun {
+    /// Returns the controller; `per_us` is the core cycles of 1 us.
     pub(super) fn policy(&self, per_us: u64, knowledge: &Knowledge) -> Result<Box<dyn Controller>, TaskError> {
         let whole = |number: u64| toml::Value::Integer(number as i64);
         let idempotent = self.benchmark.idempotent().into_iter().map(toml::Value::String).collect();
         let mut table = toml::Table::from_iter([
-            ("scheme".to_owned(), toml::Value::String(self.scheme.word().to_owned())),
+            ("scheme".to_owned(), toml::Value::String(self.scheme.parameter().to_owned())),
             ("bound".to_owned(), whole(u64::from(self.bound) * per_us)),
             ("slack".to_owned(), whole(published().own.parameters.slack)),
             ("idempotent".to_owned(), toml::Value::Array(idempotent)),
@@ -331,7 +333,7 @@ impl Preempted {
         (policy.build)(table).map_err(TaskError::from)
     }
 
-    /// The benchmark, again and again, and the task with its arrivals.
+    /// Returns the workload: the benchmark, repeated, and the task with its arrivals.
     pub(super) fn workload(&self, machine: &Machine) -> Result<Workload, TaskError> {
         let task = self.setup.task(self.points, machine.gpu.sms)?;
         let parts = vec![
@@ -340,25 +342,25 @@ impl Preempted {
         ];
         let mut workload = mix(parts, true)?;
         let mut arrivals = self.arrivals();
-        // Launches come in pairs; one beyond the points never arrives.
+        // Launches come in pairs; with an odd number of points the last launch never arrives.
         arrivals.resize(workload.applications[1].kernels.len(), Cycle(u64::MAX / 4));
         workload.applications[1].arrivals = arrivals;
         Ok(workload)
     }
 
-    /// Core cycles of the run at most. A task that does not end for ten windows is a failure of the scheme, which the run shows by having fewer
-    /// requests.
-    pub(super) fn longest(&self) -> u64 {
+    /// Returns the maximum core cycles of the run. A task that does not end within ten windows is a failure of the scheme; the run then has
+    /// fewer requests.
+    pub(super) fn max_cycles(&self) -> u64 {
         self.at.unwrap_or(u64::from(self.points) * self.window) + 10 * self.window
     }
 
-    /// The cycles at which the task arrives.
+    /// Returns the cycles at which the task arrives.
     pub(super) fn arrivals(&self) -> Vec<Cycle> {
         if let Some(at) = self.at {
             return vec![Cycle(at)];
         }
         let parameters = &published().own.parameters;
-        // The same for all schemes and bounds, so that these see the benchmark at the same points.
+        // The arrivals are equal for all schemes and bounds, so all of these observe the benchmark at the same points.
         let mut rng = Rng::keyed(parameters.seed, &[u64::from(crc32fast::hash(self.benchmark.name.as_bytes()))]);
         let spread = (self.window as f64 * parameters.spread) as u64;
         (1..=u64::from(self.points)).map(|i| Cycle(i * self.window + rng.below(spread.max(1)))).collect()

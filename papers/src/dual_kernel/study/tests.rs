@@ -1,10 +1,10 @@
-//! Figures of hand-made runs, and the page.
+//! Tests of figures computed from hand-made runs, of the page and of the stored results.
 
 use std::path::Path;
 
 use warpshard_stats::TimelineEntry;
 
-use super::cell::{Counts, Seen, counts};
+use super::cell::{Counts, RequestCounts, request_counts};
 use super::*;
 
 fn entry(cycle: u64, sm: Option<u16>, name: &'static str, value: f64) -> TimelineEntry {
@@ -34,20 +34,21 @@ fn a_timeline_is_counted_by_request() {
         entry(9400, Some(0), "overhead", 200.0),
         entry(20_000, None, "request", 6.0),
     ];
-    // Rows of decisions are not figures of the ledger.
+    // Rows of decisions have a reason; they are not signals of the ledger.
     timeline.push(TimelineEntry { reason: "kernel4 arrived".into(), ..entry(1000, Some(0), "overhead", 7.0) });
     let kernel = |number: u32| Some((format!("k{number}"), (4..6).contains(&number).then(|| 4000 + 8000 * (u64::from(number) - 4))));
-    let got = counts(&timeline, 300, kernel);
+    let got = request_counts(&timeline, 300, kernel);
     let of =
         |all: &[(&str, u64)]| all.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<std::collections::BTreeMap<_, _>>();
     let kernels: Vec<_> = got.requests.iter().map(|seen| seen.kernels.clone()).collect();
     assert_eq!(kernels, [of(&[("k1", 2), ("k2", 1)]), of(&[("k1", 1)]), of(&[])]);
     let numbers: Vec<_> = got.requests.iter().map(|seen| (seen.preemptions, seen.violations, seen.overhead, seen.flush_overhead)).collect();
-    // SM 1 of the first request has no latency; the second request is above the bound.
+    // SM 1 of the first request has no latency; the latency of the second request exceeds the bound.
     assert_eq!(numbers, [(3, 1, 90.0, 600.0), (1, 1, 200.0, 200.0), (0, 0, 0.0, 0.0)]);
-    // SM 2 of the first request has room.
+    // SM 2 of the first request has space for the task without victims.
     assert_eq!(got.requests.iter().map(|seen| seen.emptied).collect::<Vec<_>>(), [2, 1, 0]);
-    // SM 1 of the first request would have wasted 100 in time, and the second request wasted all in any case.
+    // Flushing SM 1 of the first request would have wasted 100 instructions within the bound; the second request wasted all its
+    // instructions anyway.
     assert_eq!(got.requests.iter().map(|seen| seen.late_overhead).collect::<Vec<_>>(), [100.0, 0.0, 0.0]);
     let first = &got.requests[0];
     assert_eq!((first.drained, first.flushed, first.switched), (1, 2, 0));
@@ -55,7 +56,7 @@ fn a_timeline_is_counted_by_request() {
     assert_eq!((first.utilisation, first.drain_error), (Some(0.5), (0.5, 1)));
     let times = Times { shares: vec![1.0], ..Times::default() };
     let got = Figures::new(&benchmarks()[0], &times, &[], got, Vec::new());
-    // By hand: a ratio of 290 / 800, from which 90 and 200 differ by 127.5 each; three requests.
+    // By hand: the ratio is 290 / 800, and 90 and 200 differ from it by 127.5 each; there are three requests.
     let spread = got.overhead_spread().unwrap();
     assert!((spread - 100.0 * 1.96 * (2.0f64 * 127.5 * 127.5 * 1.5).sqrt() / 800.0).abs() < 1e-9, "{spread}");
     assert_eq!((got.violation_rate(), got.late_rate(), got.overhead_rate()), (Some(50.0), Some(100.0), Some(36.25)));
@@ -64,13 +65,13 @@ fn a_timeline_is_counted_by_request() {
 }
 
 #[test]
-fn a_rare_kernel_has_arrivals_of_its_own_and_counts_by_its_time() {
+fn a_rare_kernel_has_separate_arrivals_and_is_weighted_by_its_time() {
     let bfs = benchmarks().iter().find(|one| one.name == "bfs").unwrap();
     let spans = vec![vec![(80, 9580)], vec![(9580, 10_000), (10_100, 10_180)]];
     let times = Times { cycles: 10_180, kernels: vec![(1, 5000.0, 1.0, 1); 2], shares: vec![0.95, 0.05], spans, ..Times::default() };
-    assert_eq!((times.rare(70), times.rare(267)), (vec![1], Vec::new()), "20 and 13.35 arrivals are enough for 200 preemptions");
+    assert_eq!((times.rare_kernels(70), times.rare_kernels(267)), (vec![1], Vec::new()), "20 and 13.35 arrivals are enough for 200 preemptions");
     let setup = Setup { configuration: Configuration::Base, settings: Vec::new() };
-    let cell = Preempted {
+    let cell = PreemptedRun {
         setup,
         benchmark: bfs,
         scheme: Scheme::Dual,
@@ -83,48 +84,48 @@ fn a_rare_kernel_has_arrivals_of_its_own_and_counts_by_its_time() {
     let stratum = Stratum::new(cell, &times, 1);
     assert_eq!((stratum.kernel.as_str(), stratum.arrivals.len()), ("advance", 18));
     assert!(stratum.arrivals.iter().all(|at| (9580..10_000).contains(at) || (10_100..10_180).contains(at)), "{:?}", stratum.arrivals);
-    let one = Preempted { at: Some(9600), ..stratum.cell };
-    assert_eq!((one.arrivals(), one.longest()), (vec![warpshard_base::Cycle(9600)], 209_600));
+    let one = PreemptedRun { at: Some(9600), ..stratum.cell };
+    assert_eq!((one.arrivals(), one.max_cycles()), (vec![warpshard_base::Cycle(9600)], 209_600));
 
-    let seen = |kernel: &str, violations| Seen {
+    let seen = |kernel: &str, violations| RequestCounts {
         preemptions: 10,
         violations,
         kernels: [(kernel.to_owned(), 10)].into_iter().filter(|(name, _)| !name.is_empty()).collect(),
-        ..Seen::default()
+        ..RequestCounts::default()
     };
     let windows = Counts { bound: 2800, requests: vec![seen("visit", 1), seen("visit", 3), seen("advance", 9), seen("", 2)] };
-    // The last of these found no CTA of it, so it does not count.
+    // The last of these requests found no CTA of `advance`, so it does not count.
     let further = Counts { bound: 2800, requests: vec![seen("advance", 5), seen("advance", 10), seen("", 10)] };
     let figures = Figures::new(bfs, &times, &[1], windows, vec![further]);
     assert_eq!(figures.count(|_| 1), 6);
-    // 20 % of the preemptions in 95 % of the time, 80 % in the rest.
+    // 20 % of the preemptions violate the bound in 95 % of the time, and 80 % in the rest.
     assert!((figures.violation_rate().unwrap() - 23.0).abs() < 1e-9, "{:?}", figures.violation_rate());
 }
 
 #[test]
-fn so_many_arrivals_are_expected_while_each_kernel_runs() {
+fn the_number_of_arrivals_suffices_for_each_kernel() {
     let kernels = vec![(1, 5000.0, 1.0, 1); 2];
     let points = |cycles: u64, shares: [f64; 2], most: u32| {
         Times { cycles, kernels: kernels.clone(), shares: shares.to_vec(), ..Times::default() }.points(most)
     };
-    // A window has 20,000 cycles; 18 arrivals for each kernel.
+    // A window has 20,000 cycles, and each kernel needs 18 arrivals.
     assert_eq!(points(100_000, [1.0, 1.0], 1000), 18);
     assert_eq!(points(100_000, [0.75, 0.25], 1000), 72);
-    assert_eq!(points(100_000, [0.75, 0.0], 1000), 1000, "one that takes no time is not reached");
+    assert_eq!(points(100_000, [0.75, 0.0], 1000), 1000, "a kernel without time is not hit");
     assert_eq!(points(2_010_000, [0.5, 0.5], 1000), 101, "the benchmark is executed once");
 }
 
-/// Results in which every scheme has these violations and overheads in percent, of 100 preemptions at each bound.
+/// Returns results in which `of` gives the violations and the overhead in percent of each scheme, for 100 preemptions at each bound.
 fn results(configuration: Configuration, of: impl Fn(Scheme) -> (u64, f64)) -> Results {
     let times = Times { shares: vec![1.0], ..Times::default() };
     let figures = |(scheme, bound): (Scheme, u32)| {
         let (violations, overhead) = of(scheme);
-        let seen = Seen { preemptions: 100, violations, overhead, flush_overhead: 100.0, drain_error: (0.3, 1), ..Seen::default() };
-        let seen = Seen { utilisation: Some(if scheme.shares_sms() { 0.9 } else { 0.3 }), ..seen };
+        let seen = RequestCounts { preemptions: 100, violations, overhead, flush_overhead: 100.0, drain_error: (0.3, 1), ..RequestCounts::default() };
+        let seen = RequestCounts { utilisation: Some(if scheme.shares_sms() { 0.9 } else { 0.3 }), ..seen };
         let counts = Counts { bound: 2800, requests: vec![seen] };
         (Cell { scheme, bound }, Figures::new(&benchmarks()[0], &times, &[], counts, Vec::new()))
     };
-    let point = Point { benchmark: &benchmarks()[0], times: times.clone(), figures: cells().map(figures).collect() };
+    let point = BenchmarkRuns { benchmark: &benchmarks()[0], times: times.clone(), figures: cells().map(figures).collect() };
     Results { configuration, task_alone: 1000.0, points: vec![point] }
 }
 
@@ -183,21 +184,21 @@ fn an_sm_holds_as_many_ctas_of_each_kernel_as_table_4_2_says() {
 }
 
 #[test]
-fn the_page_has_the_instructions_that_the_program_issues_now() {
+fn the_page_has_the_current_cycles_of_the_task() {
     use warpshard_lab::Task;
     let page = include_str!("../dual-kernel.md");
     let setup = Setup { configuration: Configuration::Base, settings: Vec::new() };
-    let cycles = TaskAlone { setup }.run().unwrap();
+    let cycles = TaskAloneRun { setup }.run().unwrap();
     let sentence = format!("The task alone takes {cycles:.0} core cycles");
     assert!(page.contains(&sentence), "papers/src/dual_kernel/dual-kernel.md is stale, run the study again: {sentence}");
 }
 
 #[test]
-fn stored_results_are_what_the_program_gives_now() {
+fn stored_results_are_reproduced() {
     let results = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/dual_kernel/results"));
     warpshard_lab::stored::check_stored(results, &[("hotspot", |_| {
         use warpshard_lab::Task;
         let setup = Setup { configuration: Configuration::Base, settings: Vec::new() };
-        format!("execution of the task alone, core cycles: {:.3}", TaskAlone { setup }.run().unwrap())
+        format!("execution of the task alone, core cycles: {:.3}", TaskAloneRun { setup }.run().unwrap())
     })]);
 }

@@ -1,42 +1,42 @@
 //! CM-CPU (Section 4.1): fewer active warps on all SMs while the memory side is congested.
 //!
-//! In: `stall_mc` and `stall_net` of every interval. Out: one warp limit for all SMs. It changes in steps of 2 at 8 warps and above,
-//! and of 1 below.
+//! In: `stall_mc` and `stall_net` of every interval. Out: one warp limit for all SMs, which changes in steps of 2 at 8 warps and above
+//! and in steps of 1 below.
 
 use serde::Deserialize;
 
 use warpshard_control::{Controller, Decision, DecisionSet, Knob, KnobSet, Observation, Trigger};
 use warpshard_policy::registry::PolicyError;
 
-use super::congestion::{Call, Congestion, Thresholds};
+use super::congestion::{WarpChange, Congestion, Thresholds};
 
 /// The parameters of [`CmCpu`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
     /// Core cycles of an interval.
-    #[serde(default = "interval")]
+    #[serde(default = "default_interval")]
     interval: u64,
-    /// Threshold tH.
-    #[serde(default = "high")]
+    /// Threshold tH: a metric above it calls for fewer warps.
+    #[serde(default = "default_high")]
     high: f64,
-    /// Threshold tL.
-    #[serde(default = "low")]
+    /// Threshold tL: both metrics below it call for more warps.
+    #[serde(default = "default_low")]
     low: f64,
 }
 
-/// Core cycles of an interval (Section 4.1).
-pub(super) fn interval() -> u64 {
+/// Default interval in core cycles (Section 4.1).
+pub(super) fn default_interval() -> u64 {
     1024
 }
 
-/// tH; the paper gives its value with the evaluation.
-pub(super) fn high() -> f64 {
+/// Default of tH; the paper states the value in its evaluation section.
+pub(super) fn default_high() -> f64 {
     1.0
 }
 
-/// tL, likewise.
-pub(super) fn low() -> f64 {
+/// Default of tL; the paper states the value in its evaluation section.
+pub(super) fn default_low() -> f64 {
     0.25
 }
 
@@ -52,14 +52,14 @@ pub struct CmCpu {
 impl CmCpu {
     /// The policy's name.
     pub const NAME: &'static str = "cm_cpu";
-    /// The policy's parameters.
+    /// Names of the policy's parameters with their help texts.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
-        ("interval", "core cycles of an interval; 1024 when not given"),
-        ("high", "a metric above it calls for fewer warps (tH); 1 when not given"),
-        ("low", "both metrics below it call for more warps (tL); 0.25 when not given"),
+        ("interval", "core cycles of an interval; 1024 by default"),
+        ("high", "threshold tH: a metric above it calls for fewer warps; 1 by default"),
+        ("low", "threshold tL: both metrics below it call for more warps; 0.25 by default"),
     ];
 
-    /// The policy with its parameters.
+    /// Creates the policy; fails if the thresholds are in the wrong order.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let Parameters { interval, high, low } = parameters;
         let thresholds = Thresholds { high, low };
@@ -70,14 +70,14 @@ impl CmCpu {
     }
 }
 
-/// The next limit, of at most `most` warps.
-fn stepped(limit: u32, call: Call, most: u32) -> u32 {
-    match call {
-        Call::Fewer if limit > 8 => (limit - 2).max(8),
-        Call::Fewer => limit.saturating_sub(1).max(1),
-        Call::More if limit >= 8 => (limit + 2).min(most),
-        Call::More => (limit + 1).min(most),
-        Call::Same => limit,
+/// Returns the next limit, between 1 and `most` warps.
+fn stepped(limit: u32, change: WarpChange, most: u32) -> u32 {
+    match change {
+        WarpChange::Fewer if limit > 8 => (limit - 2).max(8),
+        WarpChange::Fewer => limit.saturating_sub(1).max(1),
+        WarpChange::More if limit >= 8 => (limit + 2).min(most),
+        WarpChange::More => (limit + 1).min(most),
+        WarpChange::Same => limit,
     }
 }
 
@@ -99,13 +99,13 @@ impl Controller for CmCpu {
         let metrics = self.congestion.end(seen.interval);
         let most = seen.facts.warps_per_sm;
         let before = self.limit.unwrap_or(most);
-        let call = metrics.call(self.thresholds);
-        let limit = stepped(before, call, most);
+        let change = metrics.warp_change(self.thresholds);
+        let limit = stepped(before, change, most);
         self.limit = Some(limit);
         out.signal(None, "stall_mc", metrics.mc);
         out.signal(None, "stall_net", metrics.net);
         if limit != before {
-            let reason = if call == Call::Fewer { "the memory side is congested" } else { "the memory side is free" };
+            let reason = if change == WarpChange::Fewer { "the memory side is congested" } else { "the memory side is not congested" };
             out.decide_because(Decision::WarpLimit { sm: None, limit }, reason);
         }
     }
@@ -119,22 +119,22 @@ mod tests {
 
     #[test]
     fn steps_are_of_two_down_to_8_warps_and_of_one_below() {
-        let walk = |mut limit: u32, call| -> Vec<u32> {
+        let walk = |mut limit: u32, change| -> Vec<u32> {
             let mut seen = Vec::new();
             for _ in 0..30 {
-                limit = stepped(limit, call, 48);
+                limit = stepped(limit, change, 48);
                 seen.push(limit);
             }
             seen
         };
-        let down = walk(48, Call::Fewer);
+        let down = walk(48, WarpChange::Fewer);
         assert_eq!(down[..3], [46, 44, 42]);
         assert_eq!(down[18..], [10, 8, 7, 6, 5, 4, 3, 2, 1, 1, 1, 1]);
-        let up = walk(1, Call::More);
+        let up = walk(1, WarpChange::More);
         assert_eq!(up[..10], [2, 3, 4, 5, 6, 7, 8, 10, 12, 14]);
         assert_eq!(up[27..], [48, 48, 48]);
-        assert_eq!(stepped(9, Call::Fewer, 48), 8, "an odd limit does not step over 8");
-        assert_eq!(stepped(20, Call::Same, 48), 20);
+        assert_eq!(stepped(9, WarpChange::Fewer, 48), 8, "an odd limit does not step over 8");
+        assert_eq!(stepped(20, WarpChange::Same, 48), 20);
     }
 
     #[test]
@@ -145,12 +145,12 @@ mod tests {
             scene.partitions.values = of.to_vec();
             scene.cut(&mut *policy, 1024 * i, &[])
         };
-        // Two partitions: their sum counts. 1024 stalled cycles are a metric of 1, which is not above tH.
+        // The metric sums both partitions. 1024 stalled cycles give a metric of 1, which is not above tH.
         assert_eq!(cut(1, [1024, 0, 0, 0]), "");
         assert_eq!(cut(2, [1000, 0, 25, 0]), "warp_limit 46 on every SM: the memory side is congested");
         assert_eq!(cut(3, [0, 1024, 0, 1]), "warp_limit 44 on every SM: the memory side is congested");
         assert_eq!(cut(4, [256, 0, 0, 0]), "");
-        assert_eq!(cut(5, [128, 100, 127, 0]), "warp_limit 46 on every SM: the memory side is free");
+        assert_eq!(cut(5, [128, 100, 127, 0]), "warp_limit 46 on every SM: the memory side is not congested");
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! One run: from a setup to its figures.
+//! One run, from its setup to its figures.
 //!
-//! With memory-heavy applications everything starts together. A CPU core is measured between two of its own instruction counts; SMs,
-//! networks and memory from the cycle at which the kernel has settled to the end, which is the slowest core's. Cores run on until then. A
-//! run that takes too long is cut, and the cores that have not reached their count are measured over all that they executed. Light
-//! applications need long to fill their caches and then hardly miss: there the kernel waits until they are warm, and all are measured
-//! between two cycles.
+//! With memory-heavy applications everything starts at the same time. A CPU core is measured between two counts of its own instructions.
+//! SMs, networks and memory are measured from the cycle at which the kernel has settled until the slowest core has reached its count; the
+//! other cores run until then. A run that takes too long is cut, and the cores that have not reached their count are measured over all
+//! their instructions. Light applications need long to fill their caches and then hardly miss: with them the kernel waits until the
+//! caches are warm, and all components are measured between two cycles.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,54 +21,54 @@ use warpshard_lab::Task;
 
 use super::options::HeteroOptions;
 use super::published::directions;
-use super::setup::{Cpus, LIGHT, LIMITS, Setup};
+use super::setup::{Cpus, LIGHT_MIX, WARP_LIMITS, Setup};
 
-/// Core cycles of an interval, at whose ends figures may start.
-const INTERVAL: u64 = 2048;
-/// Core cycles after which a kernel has settled: three times its launch latency. A shorter run counts its second half.
-const SETTLED: u64 = 8 * INTERVAL;
+/// Core cycles of an interval; a measurement starts at the end of one.
+const INTERVAL_CYCLES: u64 = 2048;
+/// Core cycles after which a kernel has settled: three times its launch latency. Of a shorter run the second half is measured.
+const SETTLED_AFTER_CYCLES: u64 = 8 * INTERVAL_CYCLES;
 
-/// What a run shows.
+/// Measurements of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
-    /// Application and instructions per cycle of every CPU core.
+    /// The application and the instructions per cycle of every CPU core.
     pub(super) cores: Vec<(String, f64)>,
-    /// Cores that had not reached their count when the run ended.
+    /// CPU cores that had not reached their count when the run ended.
     pub(super) cut: u32,
     /// Warp instructions per core cycle, over all SMs.
     pub(super) gpu_ipc: f64,
-    /// Partitions whose full queue refuses a request, mean over time.
+    /// Partitions whose full queue refuses a request, on average over time.
     pub(super) stall_mc: f64,
-    /// Partitions that cannot send an answer because the reply network is full, mean over time.
+    /// Partitions that cannot send a reply because the reply network is full, on average over time.
     pub(super) stall_net: f64,
     /// LLC accesses per thousand core cycles.
     pub(super) llc_accesses: f64,
-    /// Share of LLC accesses that miss, without those whose line is already requested.
+    /// Share of LLC accesses that miss; accesses to an already requested line do not count as misses.
     pub(super) llc_misses: f64,
     /// Share of DRAM cycles in which data moves, over all channels.
     pub(super) bandwidth: f64,
-    /// Mean cycles of the CPU cores from sending a read to its answer.
+    /// Mean latency of a CPU core's read, from its request to its reply, in CPU cycles.
     pub(super) read_latency: f64,
 }
 
-/// How the CPU cores of a setup are measured.
+/// The window over which CPU cores are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Window {
-    /// Everything starts together; each core is measured between two counts of its own instructions.
+    /// A count of instructions per core; kernel and cores start at the same time.
     Instructions {
-        /// Instructions before.
+        /// Instructions before the measurement.
         warm: u64,
-        /// Instructions measured.
+        /// Instructions of the measurement.
         count: u64,
     },
-    /// Kernels start when the slowest core has retired `warm` instructions; all cores are measured between two later cycles.
+    /// Two cycles, the same for all cores; kernels start when the slowest core has retired `warm` instructions.
     Cycles {
-        /// Instructions before.
+        /// Instructions of the slowest core before kernels start.
         warm: u64,
     },
 }
 
-/// A setup with the lengths of its run.
+/// A setup with the options of the study.
 #[derive(Clone, Debug)]
 pub(super) struct Measurement<'a> {
     pub(super) setup: Setup,
@@ -102,10 +102,10 @@ fn load(setup: &Setup, options: &HeteroOptions) -> Result<Loaded, TaskError> {
     crate::machine(&options.machine, &overrides).map_err(TaskError::from)
 }
 
-/// Simulates `setup`.
+/// Simulates `setup` and measures it.
 ///
 /// # Errors
-/// When the machine, a model or the run is not possible; a message for the user.
+/// If the machine, a model or the run is invalid; a message for the user.
 pub(super) fn measure(setup: &Setup, options: &HeteroOptions) -> Result<Measured, TaskError> {
     let machine = load(setup, options)?.machine;
     let clocks = machine.clocks;
@@ -113,18 +113,18 @@ pub(super) fn measure(setup: &Setup, options: &HeteroOptions) -> Result<Measured
     let run = |window, until| simulate_until(setup, &machine, window, until);
     if setup.cpus == Cpus::Off {
         let outcome = run(Window::Instructions { warm: 0, count: 1 }, options.gpu_cycles)?;
-        return Ok(figures(&outcome, SETTLED.min(options.gpu_cycles / 2), channels));
+        return Ok(figures(&outcome, SETTLED_AFTER_CYCLES.min(options.gpu_cycles / 2), channels));
     }
     if !is_light(setup.cpus) {
         let outcome = run(Window::Instructions { warm: options.cpu_warm, count: options.cpu_measure }, options.longest)?;
         let end = outcome.intervals.last_cycle().unwrap_or(0);
-        return Ok(figures(&outcome, SETTLED.min(end / 2), channels));
+        return Ok(figures(&outcome, SETTLED_AFTER_CYCLES.min(end / 2), channels));
     }
-    // Nothing depends on when a run ends, so a shorter run shows what a longer one had executed by then.
+    // A simulation does not depend on its end, so a shorter run has the same counts as a longer one up to that cycle.
     let window = Window::Cycles { warm: options.light_warm };
     let (before, outcome) = (run(window, options.light_from)?, run(window, options.light_until)?);
     let started = outcome.kernels.first().map_or(Some(0), |kernel| kernel.started);
-    if started.is_none_or(|started| started + SETTLED / 2 > options.light_from) {
+    if started.is_none_or(|started| started + SETTLED_AFTER_CYCLES / 2 > options.light_from) {
         return Err(format!("the kernel had not settled by cycle {}; the slowest core was not warm in time", options.light_from).into());
     }
     let mut measured = figures(&outcome, options.light_from, channels);
@@ -140,10 +140,10 @@ pub(super) fn measure(setup: &Setup, options: &HeteroOptions) -> Result<Measured
     Ok(measured)
 }
 
-/// Whether the cores of a setup miss so seldom that short counts of instructions would measure cold caches.
+/// Returns `true` if the CPU cores miss so seldom that short instruction counts would measure cold caches.
 fn is_light(cpus: Cpus) -> bool {
     match cpus {
-        Cpus::Mix(_) => cpus == LIGHT,
+        Cpus::Mix(_) => cpus == LIGHT_MIX,
         Cpus::All(name, _) => warpshard_cpu_load::builtin_profile(name).is_ok_and(|profile| profile.mpki < 3.0),
         Cpus::Off => false,
     }
@@ -159,11 +159,11 @@ fn simulate_until(setup: &Setup, machine: &Machine, window: Window, until: u64) 
     let load = CpuLoad { applications, warm, measure, gpu_waits, end: CpuEnd::Cpu, seed: 1 };
     let mut run = RunOptions {
         max_cycles: Some(until),
-        interval: Some(INTERVAL),
+        interval: Some(INTERVAL_CYCLES),
         cpu: (setup.cpus != Cpus::Off).then_some(load),
         ..RunOptions::default()
     };
-    if setup.warps < LIMITS[0] {
+    if setup.warps < WARP_LIMITS[0] {
         let policy = crate::catalogue().policies().find("static_limit")?;
         let table = toml::Table::from_iter([("warps".to_owned(), toml::Value::Integer(setup.warps.into()))]);
         run.controllers.push((policy.build)(table)?);
@@ -190,7 +190,7 @@ fn workload(kernel: Option<&'static str>) -> Result<Arc<Workload>, TaskError> {
     crate::catalogue().model(name, 1, &parameters).map(|model| Arc::new(model.workload())).map_err(TaskError::from)
 }
 
-/// The figures of a run from cycle `from` on; the machine has `channels` DRAM cycles per core cycle, over all channels.
+/// Returns the figures of a run from cycle `from` on. `channels` is the DRAM cycles per core cycle over all channels.
 fn figures(outcome: &Outcome, from: u64, channels: f64) -> Measured {
     let cores = cpu_cores(outcome);
     let end = outcome.intervals.last_cycle().unwrap_or(0);

@@ -1,9 +1,9 @@
-//! `study hetero-directions`: what Sections 1 to 4 of "Managing GPU Concurrency in Heterogeneous Architectures" (Kayiran et al.,
-//! MICRO 2014) state of the CPU+GPU chip: interference, limits of warps, partitioned networks and controllers.
+//! `study hetero-directions`: Sections 1 to 4 of "Managing GPU Concurrency in Heterogeneous Architectures" (Kayiran et al.,
+//! MICRO 2014): interference, warp limits, and partitioned networks and controllers of the CPU+GPU chip.
 //!
-//! In: lengths of the runs and settings of the machine. Out: a graded comparison, a table of all runs, and plots. Every run is simulated
-//! once, on one thread, all in parallel; what is shown follows from the runs in the order of their setups, so that the bytes are the
-//! same on every host.
+//! In: run lengths and machine settings. Out: a graded comparison, a table of all runs, and plots. Every run is simulated once, on one
+//! thread, and all runs in parallel. The report depends only on the runs in the order of their setups, so its bytes are the same on
+//! every host.
 
 pub mod concurrency;
 mod interference;
@@ -27,10 +27,10 @@ use published::{Finding, directions};
 use results::Results;
 use setup::all_setups;
 
-/// Runs every setup and grades every statement.
+/// Runs every setup and grades every statement of the paper.
 ///
 /// # Errors
-/// When a machine or a run is not possible as asked.
+/// If a machine or a run is impossible with the given settings.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let options = HeteroOptions::new(request);
     let setups = all_setups();
@@ -39,16 +39,16 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     Ok(report(&Results::new(setups.into_iter().zip(measured))))
 }
 
-/// Every finding, in the order of the sections of the paper.
+/// Returns all findings, in the order of the paper's sections.
 fn findings(results: &Results) -> Vec<Finding> {
     [interference::findings(results), partitions::findings(results), warps::findings(results)].concat()
 }
 
 fn report(results: &Results) -> StudyOutput {
-    let (rows, cut) = (results.rows(), results.cut());
+    let (rows, cut) = (results.rows(), results.cut_runs());
     let title = format!("the CPU+GPU chip, compared with {}; {cut} of {} runs cut", directions().source, rows.len());
     let mut output = StudyOutput::new("hetero-directions", title);
-    // The last column lists the cores and is left to the file.
+    // The last column lists single cores and appears only in the file.
     let shown = results::RUN_COLUMNS.len() - 1;
     output.columns(&results::RUN_COLUMNS[..shown]);
     rows.iter().for_each(|row| output.row(row[..shown].to_vec()));
@@ -58,8 +58,8 @@ fn report(results: &Results) -> StudyOutput {
         output.figure(name, value);
     }
     output.note(
-        "`stream`, `divergent` and `gather` saturate memory, `gemm_tiled` does not; they stand for the paper's applications, which \
-         are others"
+        "`stream`, `divergent` and `gather` saturate memory, `gemm_tiled` does not; they represent the paper's \
+         applications, but are other kernels"
             .into(),
     );
     for (names, plot) in plots::plots(results) {

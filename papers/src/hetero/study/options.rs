@@ -1,11 +1,11 @@
-//! What the user may choose: lengths of runs, and changes to the machine.
+//! The user's options: run lengths and machine settings.
 
 use warpshard_config::Override;
 use warpshard_lab::request::Request;
 
 use super::published::{Lengths, directions};
 
-/// Lengths of runs, and changes to the machine; `papers/src/hetero/published/hetero-directions.toml` explains each.
+/// Run lengths and machine settings; `papers/src/hetero/published/hetero-directions.toml` explains each.
 #[derive(Clone, Debug)]
 pub(super) struct HeteroOptions {
     pub(super) machine: String,

@@ -1,29 +1,29 @@
-//! Section 2.2: shared and partitioned networks and controllers, all cores running omnetpp.
+//! Section 2.2: shared and partitioned networks and controllers, with omnetpp on all CPU cores.
 
 use super::published::Finding;
-use super::results::{Results, change, clear, hardly, listed, mean};
-use super::setup::{KERNELS, OMNETPP, PRESSING, Setup, Split, splits};
+use super::results::{Results, percent_change, clear_margin, hardly_margin, listed, mean};
+use super::setup::{KERNELS, ALL_OMNETPP, SATURATING, Setup, Split, splits};
 
-/// Mean over the kernels that press the memory of CPU and GPU performance, over those with everything shared.
+/// Returns CPU and GPU performance relative to everything shared, on average over the kernels that saturate memory.
 pub(super) fn mean_relative(results: &Results, split: Split) -> (f64, f64) {
-    let of = PRESSING.map(|kernel| results.relative(kernel, split));
+    let of = SATURATING.map(|kernel| results.relative(kernel, split));
     (mean(of.map(|(cpu, _)| cpu)), mean(of.map(|(_, gpu)| gpu)))
 }
 
-/// How good a split is as a whole: the paper's overall system speed-up with equal weights, relative to everything shared.
-pub(super) fn whole(results: &Results, split: Split) -> f64 {
+/// Returns the overall system speed-up of a split with equal weights, relative to everything shared.
+pub(super) fn overall_speedup(results: &Results, split: Split) -> f64 {
     let (cpu, gpu) = mean_relative(results, split);
     (cpu + gpu) / 2.0
 }
 
-/// Whether a list falls from its first value to its last, without a rise that counts.
-fn falls(values: &[f64]) -> bool {
-    let steps = values.windows(2).all(|pair| pair[1] <= pair[0] + clear());
-    steps && values.last().zip(values.first()).is_some_and(|(last, first)| *last < *first - clear())
+/// Returns `true` if the values fall from first to last without a significant rise.
+fn is_falling(values: &[f64]) -> bool {
+    let steps = values.windows(2).all(|pair| pair[1] <= pair[0] + clear_margin());
+    steps && values.last().zip(values.first()).is_some_and(|(last, first)| *last < *first - clear_margin())
 }
 
-/// What one virtual channel for the CPU cores does without and with a quarter of the width, which the paper changes together: CPU and
-/// GPU performance over everything shared, in percent.
+/// Returns the effect of one virtual channel for the CPU cores, without and with a quarter of the width: the change of CPU and GPU
+/// performance relative to everything shared, in percent. The paper changes virtual channels and width together.
 pub(super) fn width_and_channels(results: &Results) -> [(&'static str, f64); 4] {
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     let channels = mean_relative(results, Split { bytes: 0, ..Split::network(1) });
@@ -37,7 +37,7 @@ pub(super) fn width_and_channels(results: &Results) -> [(&'static str, f64); 4] 
 }
 
 pub(super) fn findings(results: &Results) -> Vec<Finding> {
-    [network(results), controllers(results), both(results)].concat()
+    [network(results), controllers(results), both_partitioned(results)].concat()
 }
 
 fn network(results: &Results) -> Vec<Finding> {
@@ -45,17 +45,17 @@ fn network(results: &Results) -> Vec<Finding> {
     let names = ["3G1C", "2G2C", "1G3C"];
     let gpu = [1, 2, 3].map(|cpu| of(cpu).1);
     let cpu = [1, 2, 3].map(|cpu| of(cpu).0);
-    let list = |values: [f64; 3]| listed(names.into_iter().zip(values.map(change)));
-    // Whether one kernel's CPU cores lose when their share of the network grows.
+    let list = |values: [f64; 3]| listed(names.into_iter().zip(values.map(percent_change)));
+    // `true` if the CPU cores lose with a kernel when their share of the network grows.
     let hurts = |kernel: &'static str| {
         let cpu = [1, 2, 3].map(|cpu| results.relative(kernel, Split::network(cpu)).0);
-        cpu.windows(2).any(|pair| pair[1] < pair[0] * (1.0 - clear()))
+        cpu.windows(2).any(|pair| pair[1] < pair[0] * (1.0 - clear_margin()))
     };
     let hurt: Vec<&str> = KERNELS.into_iter().filter(|kernel| hurts(kernel)).collect();
     vec![
-        Finding::direction("network-shared-for-gpu", list(gpu), gpu.iter().all(|gpu| *gpu < 1.0 - clear())),
-        Finding::direction("network-share-helps-gpu", list(gpu), falls(&gpu)),
-        Finding::direction("network-own-for-cpu", list(cpu), cpu.iter().any(|cpu| *cpu > 1.0 + clear())),
+        Finding::direction("network-shared-for-gpu", list(gpu), gpu.iter().all(|gpu| *gpu < 1.0 - clear_margin())),
+        Finding::direction("network-share-helps-gpu", list(gpu), is_falling(&gpu)),
+        Finding::direction("network-own-for-cpu", list(cpu), cpu.iter().any(|cpu| *cpu > 1.0 + clear_margin())),
         Finding::direction(
             "network-share-may-hurt-cpu",
             if hurt.is_empty() { "with no kernel".into() } else { format!("with {}", hurt.join(", ")) },
@@ -68,33 +68,33 @@ fn controllers(results: &Results) -> Vec<Finding> {
     let of: Vec<(f64, f64)> = (1..=7).map(|cpu| mean_relative(results, Split::controllers(cpu))).collect();
     let name = |cpu: usize| format!("{}G{cpu}C", 8 - cpu);
     let list = |values: &[f64]| {
-        let changes = values.iter().enumerate().map(|(i, value)| format!("{} {}", name(i + 1), change(*value)));
+        let changes = values.iter().enumerate().map(|(i, value)| format!("{} {}", name(i + 1), percent_change(*value)));
         changes.collect::<Vec<_>>().join(", ")
     };
     let cpu: Vec<f64> = of.iter().map(|(cpu, _)| *cpu).collect();
     let gpu: Vec<f64> = of.iter().map(|(_, gpu)| *gpu).collect();
     let best = (0..7).max_by(|a, b| cpu[*a].total_cmp(&cpu[*b])).unwrap_or(0);
-    let busy = |split: Split| mean(PRESSING.map(|kernel| results.get(&Setup { split, ..Setup::together(kernel, OMNETPP) }).bandwidth));
+    let busy = |split: Split| mean(SATURATING.map(|kernel| results.get(&Setup { split, ..Setup::together(kernel, ALL_OMNETPP) }).bandwidth));
     let shared = busy(Split::SHARED);
     let divided: Vec<f64> = (1..=7).map(|cpu| busy(Split::controllers(cpu))).collect();
     let most = divided.iter().copied().fold(0.0, f64::max);
     vec![
-        Finding::direction("controllers-fewer-hurt-gpu", list(&gpu), falls(&gpu)),
-        Finding::direction("controllers-shared-for-gpu", list(&gpu), gpu.iter().all(|gpu| *gpu < 1.0 + clear())),
+        Finding::direction("controllers-fewer-hurt-gpu", list(&gpu), is_falling(&gpu)),
+        Finding::direction("controllers-shared-for-gpu", list(&gpu), gpu.iter().all(|gpu| *gpu < 1.0 + clear_margin())),
         Finding::direction("controllers-four-for-cpu", format!("best at {}; {}", name(best + 1), list(&cpu)), best == 3),
         Finding::direction(
             "controllers-more-than-four-hurt",
             format!(
                 "4G4C {}, then {}",
-                change(cpu[3]),
-                listed([("3G5C", change(cpu[4])), ("2G6C", change(cpu[5])), ("1G7C", change(cpu[6]))])
+                percent_change(cpu[3]),
+                listed([("3G5C", percent_change(cpu[4])), ("2G6C", percent_change(cpu[5])), ("1G7C", percent_change(cpu[6]))])
             ),
-            cpu[4..].iter().all(|cpu4| *cpu4 < cpu[3] * (1.0 + clear())) && cpu[6] < cpu[3] * (1.0 - clear()),
+            cpu[4..].iter().all(|cpu4| *cpu4 < cpu[3] * (1.0 + clear_margin())) && cpu[6] < cpu[3] * (1.0 - clear_margin()),
         ),
         Finding::direction(
             "controllers-shared-hardly-hurt-cpu",
-            format!("shared {} relative to 4G4C", change(1.0 / cpu[3])),
-            1.0 / cpu[3] > 1.0 - 2.0 * hardly(),
+            format!("shared {} relative to 4G4C", percent_change(1.0 / cpu[3])),
+            1.0 / cpu[3] > 1.0 - 2.0 * hardly_margin(),
         ),
         Finding::direction(
             "controllers-bandwidth-drops",
@@ -104,19 +104,19 @@ fn controllers(results: &Results) -> Vec<Finding> {
     ]
 }
 
-fn both(results: &Results) -> Vec<Finding> {
+fn both_partitioned(results: &Results) -> Vec<Finding> {
     let own = |controllers: u32| Split { controllers, ..Split::network(1) };
     let of = [4, 1].map(|controllers| mean_relative(results, own(controllers)));
-    let text = |(name, (cpu, gpu)): (&str, (f64, f64))| format!("{name}: CPU {}, GPU {}", change(cpu), change(gpu));
+    let text = |(name, (cpu, gpu)): (&str, (f64, f64))| format!("{name}: CPU {}, GPU {}", percent_change(cpu), percent_change(gpu));
     let ours = ["3G1C and 4G4C", "3G1C and 7G1C"].into_iter().zip(of).map(text).collect::<Vec<_>>().join("; ");
     let all = splits();
-    let best = all.iter().copied().max_by(|a, b| whole(results, *a).total_cmp(&whole(results, *b))).unwrap_or_default();
+    let best = all.iter().copied().max_by(|a, b| overall_speedup(results, *a).total_cmp(&overall_speedup(results, *b))).unwrap_or_default();
     vec![
-        Finding::direction("both-partitioned-degrade-both", ours, of.iter().all(|(cpu, gpu)| *cpu < 1.0 - clear() && *gpu < 1.0 - clear())),
+        Finding::direction("both-partitioned-degrade-both", ours, of.iter().all(|(cpu, gpu)| *cpu < 1.0 - clear_margin() && *gpu < 1.0 - clear_margin())),
         Finding::direction(
             "shared-is-the-best-whole",
-            format!("best: {best}, {} over shared", change(whole(results, best))),
-            whole(results, best) <= 1.0 + clear(),
+            format!("best: {best}, {} over shared", percent_change(overall_speedup(results, best))),
+            overall_speedup(results, best) <= 1.0 + clear_margin(),
         ),
     ]
 }

@@ -1,25 +1,25 @@
-//! The plots: what limits of warps do, and what partitioning does.
+//! Plots of the effects of warp limits and of partitioning.
 
 use warpshard_report::plot::{Form, Plot, Series};
 
-use super::partitions::{mean_relative, whole};
+use super::partitions::{mean_relative, overall_speedup};
 use super::results::Results;
-use super::setup::{Cpus, HEAVY, KERNELS, LIGHT, LIMITS, PRESSING, STREAM, Setup, Split};
+use super::setup::{Cpus, HEAVY_MIX, KERNELS, LIGHT_MIX, WARP_LIMITS, SATURATING, STREAM, Setup, Split};
 
-/// The plots with their files.
+/// Returns the plots with their file names.
 pub(super) fn plots(results: &Results) -> Vec<(&'static str, Plot)> {
     vec![
         ("warps-cpu.svg", warps_cpu(results)),
         (
             "warps-gpu.svg",
             sweep("GPU under a limit of warps, with CPU mix H2", "GPU IPC over that with 48 warps", &|kernel, warps| {
-                results.gpu_under_limit(kernel, HEAVY, warps)
+                results.gpu_under_limit(kernel, HEAVY_MIX, warps)
             }),
         ),
         (
             "warps-stalls.svg",
             sweep("controllers that are full, with CPU mix H2", "stall_mc [controllers]", &|kernel, warps| {
-                results.get(&Setup { warps, ..Setup::together(kernel, HEAVY) }).stall_mc
+                results.get(&Setup { warps, ..Setup::together(kernel, HEAVY_MIX) }).stall_mc
             }),
         ),
         (
@@ -34,7 +34,7 @@ pub(super) fn plots(results: &Results) -> Vec<(&'static str, Plot)> {
 }
 
 fn line(name: &str, of: &dyn Fn(u32) -> f64) -> Series {
-    Series { name: name.to_owned(), points: LIMITS.iter().rev().map(|&warps| (f64::from(warps), of(warps))).collect() }
+    Series { name: name.to_owned(), points: WARP_LIMITS.iter().rev().map(|&warps| (f64::from(warps), of(warps))).collect() }
 }
 
 fn lines(title: &str, x: &str, y: &str, series: Vec<Series>) -> Plot {
@@ -48,19 +48,19 @@ fn sweep(title: &str, y: &str, of: &dyn Fn(&'static str, u32) -> f64) -> Plot {
 
 fn warps_cpu(results: &Results) -> Plot {
     let of = |kernel: &'static str, mix: Cpus| line(&format!("{mix} with {kernel}"), &|warps| results.cpu_under_limit(kernel, mix, warps));
-    let heavy = KERNELS.into_iter().map(|kernel| of(kernel, HEAVY));
-    let series = heavy.chain([of(STREAM, LIGHT)]).collect();
+    let heavy = KERNELS.into_iter().map(|kernel| of(kernel, HEAVY_MIX));
+    let series = heavy.chain([of(STREAM, LIGHT_MIX)]).collect();
     lines("CPU cores under a limit of the GPU's warps", "limit of warps per SM", "CPU weighted speed-up over that with 48 warps", series)
 }
 
-/// Performance over the number of things that CPU cores have for themselves, mean over the kernels that press the memory.
+/// Plots performance over the number of resources dedicated to CPU cores, on average over the kernels that saturate memory.
 fn splits(results: &Results, x: &str, most: u32, split: fn(u32) -> Split) -> Plot {
     let points = |of: &dyn Fn(Split) -> f64| (0..=most).map(|own| (f64::from(own), of(split(own)))).collect();
     let series = vec![
         Series { name: "CPU".into(), points: points(&|split| mean_relative(results, split).0) },
         Series { name: "GPU".into(), points: points(&|split| mean_relative(results, split).1) },
-        Series { name: "both, equal weights".into(), points: points(&|split| whole(results, split)) },
+        Series { name: "both, equal weights".into(), points: points(&|split| overall_speedup(results, split)) },
     ];
-    let title = format!("omnetpp on all CPU cores, mean with {}", PRESSING.join(", "));
+    let title = format!("omnetpp on all CPU cores, mean with {}", SATURATING.join(", "));
     lines(&title, x, "performance over everything shared", series)
 }

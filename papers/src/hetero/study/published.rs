@@ -1,4 +1,4 @@
-//! What the paper states, from `papers/src/hetero/published/hetero.toml` and `hetero-directions.toml`, and how findings are graded by it.
+//! Statements of the paper, from `papers/src/hetero/published/hetero.toml` and `hetero-directions.toml`, and the grading of our findings.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use warpshard_lab::output::StudyOutput;
 use warpshard_lab::published::{Published, Value, read};
 use warpshard_lab::verdict::{Headline, Verdict};
 
-/// The study's part of `hetero-directions.toml`, which explains each parameter.
+/// The study's own part of `hetero-directions.toml`, which explains each parameter.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Directions {
@@ -18,7 +18,7 @@ pub(super) struct Directions {
     pub(super) kernels: BTreeMap<String, BTreeMap<String, i64>>,
 }
 
-/// Relative differences that count.
+/// Relative differences that count as significant.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DirectionMargins {
@@ -26,7 +26,7 @@ pub(super) struct DirectionMargins {
     pub(super) hardly: f64,
 }
 
-/// The machine and the lengths of runs.
+/// The machine and the run lengths.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Lengths {
@@ -40,20 +40,20 @@ pub(super) struct Lengths {
     pub(super) light_until: u64,
 }
 
-/// The study's part of `hetero.toml`, which explains each parameter.
+/// The study's own part of `hetero.toml`, which explains each parameter.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Concurrency {
     pub(super) margins: Margins,
     pub(super) lengths: PaperLengths,
     pub(super) policies: Policies,
-    /// SMs at half of the clock.
-    pub(super) half: Half,
+    /// Settings that halve the clock of the SMs.
+    pub(super) half: HalfClock,
     /// The GPU applications of Table II.
     pub(super) application: Vec<Application>,
 }
 
-/// Relative differences and stalls that count.
+/// Relative differences and stalls that count as significant.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Margins {
@@ -64,7 +64,7 @@ pub(super) struct Margins {
     pub(super) busy: f64,
 }
 
-/// The paper's lengths, and those of a quick study.
+/// The run lengths of the paper and of the quick study.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PaperLengths {
@@ -76,10 +76,10 @@ pub(super) struct PaperLengths {
     pub(super) gpu: f64,
 }
 
-/// Settings of all chips: keys and values.
+/// Settings of all chips with a halved SM clock: keys and values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Half {
+pub(super) struct HalfClock {
     pub(super) set: Vec<(String, String)>,
 }
 
@@ -90,14 +90,14 @@ pub(super) struct Policies {
     pub(super) dyncta: String,
 }
 
-/// What a GPU application makes of many warps (Table II).
+/// The effect of many warps on a GPU application (Table II).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub(super) enum GpuType {
-    /// Wants many.
+    /// Performance rises with many warps.
     H,
-    /// Hardly minds.
+    /// Performance hardly depends on the number of warps.
     M,
-    /// Wants few.
+    /// Performance is best with few warps.
     L,
 }
 
@@ -105,80 +105,80 @@ pub(super) enum GpuType {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Application {
-    /// The abbreviation.
+    /// The abbreviation in Table II.
     pub(super) name: String,
-    /// What many warps do to it.
+    /// The type of the application.
     pub(super) kind: GpuType,
-    /// The least and the greatest number of warps of an SM with which it is fastest.
+    /// The least and the greatest number of warps per SM with which the application is fastest.
     pub(super) optimal: (u32, u32),
-    /// Its launch file, where it exists as a program, and the parameters of that.
+    /// The application's launch file, if it exists as a program; `parameters` are the program's.
     pub(super) program: Option<String>,
     #[serde(default)]
     pub(super) parameters: Vec<(String, String)>,
 }
 
-/// What Sections 1 to 4 state.
+/// Returns the statements of Sections 1 to 4.
 pub(super) fn directions() -> &'static Published<Directions, String> {
     static READ: OnceLock<Published<Directions, String>> = OnceLock::new();
     READ.get_or_init(|| read("hetero-directions", include_str!("../published/hetero-directions.toml")))
 }
 
-/// What Section 6 states.
+/// Returns the statements of Section 6.
 pub(super) fn concurrency() -> &'static Published<Concurrency, String> {
     static READ: OnceLock<Published<Concurrency, String>> = OnceLock::new();
     READ.get_or_init(|| read("hetero", include_str!("../published/hetero.toml")))
 }
 
-/// The GPU applications, in the order of Table II.
+/// Returns the GPU applications, in the order of Table II.
 pub(super) fn applications() -> &'static [Application] {
     &concurrency().own.application
 }
 
-/// Ours for one published value.
+/// Our result for one published value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Finding {
-    /// The published value.
+    /// The name of the published value.
     pub(super) id: &'static str,
-    ours: Ours,
+    ours: Outcome,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Ours {
-    /// A figure over several workloads.
+enum Outcome {
+    /// A mean over several workloads.
     Headline(Headline),
-    /// A number, and a remark.
+    /// A number in percent, and a remark.
     Number(Option<f64>, String),
-    /// Our figures in words, and whether they agree; `None` where nothing was run that shows it.
+    /// Our figures as text, and `true` if they agree with the paper; `None` if no run shows it.
     Direction(String, Option<bool>),
 }
 
 impl Finding {
-    /// A mean over workloads.
+    /// Creates a finding from a mean over workloads.
     pub(super) fn headline(id: &'static str, headline: Headline) -> Self {
-        Self { id, ours: Ours::Headline(headline) }
+        Self { id, ours: Outcome::Headline(headline) }
     }
 
-    /// A number that is stated, in percent, from a ratio.
+    /// Creates a finding from a ratio, which is compared as a change in percent.
     pub(super) fn number(id: &'static str, ratio: Option<f64>, remark: impl Into<String>) -> Self {
-        Self { id, ours: Ours::Number(ratio.map(|ratio| (ratio - 1.0) * 100.0), remark.into()) }
+        Self { id, ours: Outcome::Number(ratio.map(|ratio| (ratio - 1.0) * 100.0), remark.into()) }
     }
 
-    /// A direction.
+    /// Creates a finding about a direction, such as which of two values is higher.
     pub(super) fn direction(id: &'static str, ours: String, agrees: impl Into<Option<bool>>) -> Self {
-        Self { id, ours: Ours::Direction(ours, agrees.into()) }
+        Self { id, ours: Outcome::Direction(ours, agrees.into()) }
     }
 
-    /// Adds the comparison, and returns the verdict.
+    /// Adds the comparison with `value` to the output and returns the verdict.
     fn compare(&self, value: &Value<String>, output: &mut StudyOutput) -> Verdict {
         match &self.ours {
-            Ours::Headline(headline) => output.graded(value, headline),
-            Ours::Number(number, remark) => output.graded_number(value, *number, remark),
-            Ours::Direction(ours, agrees) => output.graded_direction(value, ours.clone(), *agrees),
+            Outcome::Headline(headline) => output.graded(value, headline),
+            Outcome::Number(number, remark) => output.graded_number(value, *number, remark),
+            Outcome::Direction(ours, agrees) => output.graded_direction(value, ours.clone(), *agrees),
         }
     }
 }
 
-/// Adds the comparison of all values with the findings of the same names, and returns the verdicts.
+/// Compares each published value with the finding of the same name, adds the comparisons to the output, and returns the verdicts.
 pub(super) fn compare(values: &[Value<String>], findings: &[Finding], output: &mut StudyOutput) -> Vec<(String, Verdict)> {
     let graded = values.iter().filter_map(|value| {
         let finding = findings.iter().find(|finding| finding.id == value.of)?;

@@ -1,4 +1,4 @@
-//! The runs' figures, and what follows from several of them: weighted speed-ups and performance relative to another run.
+//! Figures of the runs, weighted speed-ups, and performance relative to another run.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use warpshard_lab::statistics;
 
 use super::measure::Measured;
 use super::published::directions;
-use super::setup::{Cpus, LIMITS, OMNETPP, Setup, Split};
+use super::setup::{Cpus, WARP_LIMITS, ALL_OMNETPP, Setup, Split};
 
-/// Relative differences below this do not count.
-pub(super) fn clear() -> f64 {
+/// Returns the relative difference below which values count as equal.
+pub(super) fn clear_margin() -> f64 {
     directions().own.margins.clear
 }
 
-/// What the paper's "not greatly" and "hardly" allow.
-pub(super) fn hardly() -> f64 {
+/// Returns the relative difference that the paper's "not greatly" and "hardly" allow.
+pub(super) fn hardly_margin() -> f64 {
     directions().own.margins.hardly
 }
 
-/// All runs.
+/// All runs of the study.
 #[derive(Clone, Debug)]
 pub(super) struct Results(BTreeMap<Setup, Measured>);
 
@@ -49,20 +49,20 @@ impl Results {
         Self(runs.into_iter().collect())
     }
 
-    /// Runs that were cut before every CPU core had reached its count.
-    pub(super) fn cut(&self) -> usize {
+    /// Returns the number of runs that were cut before every CPU core reached its count.
+    pub(super) fn cut_runs(&self) -> usize {
         self.0.values().filter(|measured| measured.cut > 0).count()
     }
 
-    /// The figures of a run.
+    /// Returns the figures of a run.
     ///
     /// # Panics
-    /// When `setup` is not among [`super::setup::all_setups`].
+    /// If `setup` is not among [`super::setup::all_setups`].
     pub(super) fn get(&self, setup: &Setup) -> &Measured {
         self.0.get(setup).unwrap_or_else(|| panic!("the study has no run of {setup}"))
     }
 
-    /// The sum over cores of instructions per cycle over those of the same application alone on the chip.
+    /// Returns the sum over cores of instructions per cycle, each relative to the same application alone on the chip.
     pub(super) fn weighted_speedup(&self, setup: &Setup) -> Option<f64> {
         let alone = |name: &str| {
             let is_alone =
@@ -73,39 +73,39 @@ impl Results {
         self.get(setup).cores.iter().map(|(name, ipc)| alone(name).map(|alone| ipc / alone)).sum()
     }
 
-    /// Mean instructions per cycle of the cores.
+    /// Returns the mean instructions per cycle of the CPU cores.
     pub(super) fn cpu_ipc(&self, setup: &Setup) -> f64 {
         let cores = &self.get(setup).cores;
         cores.iter().map(|(_, ipc)| ipc).sum::<f64>() / cores.len().max(1) as f64
     }
 
-    /// The kernel's instructions per cycle over those alone on the chip.
+    /// Returns the kernel's instructions per cycle relative to the kernel alone on the chip.
     pub(super) fn gpu_speedup(&self, setup: &Setup) -> Option<f64> {
-        let alone = Setup { cpus: Cpus::Off, warps: LIMITS[0], split: Split::SHARED, ..*setup };
+        let alone = Setup { cpus: Cpus::Off, warps: WARP_LIMITS[0], split: Split::SHARED, ..*setup };
         setup.kernel.map(|_| self.get(setup).gpu_ipc / self.get(&alone).gpu_ipc)
     }
 
-    /// CPU and GPU performance with a split, both over what they are with everything shared; all cores run omnetpp.
+    /// Returns CPU and GPU performance with a split, both relative to everything shared; all CPU cores run omnetpp.
     pub(super) fn relative(&self, kernel: &'static str, split: Split) -> (f64, f64) {
-        let shared = Setup::together(kernel, OMNETPP);
+        let shared = Setup::together(kernel, ALL_OMNETPP);
         let divided = Setup { split, ..shared };
         (self.cpu_ipc(&divided) / self.cpu_ipc(&shared), self.get(&divided).gpu_ipc / self.get(&shared).gpu_ipc)
     }
 
-    /// Weighted speed-up of a mix under a limit of warps, over that without a limit.
+    /// Returns the weighted speed-up of a mix under a warp limit, relative to no limit.
     pub(super) fn cpu_under_limit(&self, kernel: &'static str, mix: Cpus, warps: u32) -> f64 {
         let free = Setup::together(kernel, mix);
         let of = |setup: &Setup| self.weighted_speedup(setup).unwrap_or(f64::NAN);
         of(&Setup { warps, ..free }) / of(&free)
     }
 
-    /// Instructions per cycle of a kernel under a limit of warps, over those without a limit.
+    /// Returns the instructions per cycle of a kernel under a warp limit, relative to no limit.
     pub(super) fn gpu_under_limit(&self, kernel: &'static str, mix: Cpus, warps: u32) -> f64 {
         let free = Setup::together(kernel, mix);
         self.get(&Setup { warps, ..free }).gpu_ipc / self.get(&free).gpu_ipc
     }
 
-    /// The table of runs, in their order.
+    /// Returns the rows of the table of runs, in the order of their setups.
     pub(super) fn rows(&self) -> Vec<Vec<String>> {
         let row = |(setup, measured): (&Setup, &Measured)| {
             let Setup { kernel, cpus, warps, split } = setup;
@@ -136,17 +136,17 @@ impl Results {
     }
 }
 
-/// The arithmetic mean; 0 without values.
+/// Returns the arithmetic mean; 0 without values.
 pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     statistics::mean(values).unwrap_or(0.0)
 }
 
-/// "+12 %" of a ratio of 1.12.
-pub(super) fn change(ratio: f64) -> String {
+/// Formats a ratio as a change: 1.12 gives "+12 %".
+pub(super) fn percent_change(ratio: f64) -> String {
     format!("{:+.0} %", (ratio - 1.0) * 100.0)
 }
 
-/// A list of changes or values with their names.
+/// Formats a list of names with their changes or values.
 pub(super) fn listed<'a>(values: impl IntoIterator<Item = (&'a str, String)>) -> String {
     values.into_iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }

@@ -1,52 +1,52 @@
-//! What is run: a kernel, what the CPU cores do, the limit of warps, and how network and controllers are shared.
+//! The setup of a run: a kernel, the load of the CPU cores, the warp limit, and the split of network and controllers.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Streams through memory; regular, no reuse.
+/// Kernel with regular streams through memory and no reuse.
 pub(super) const STREAM: &str = "stream";
-/// Lists of its own for each lane, which a few warps keep in the L1 and many do not.
+/// Kernel with one list per lane: the L1 holds the lists of a few warps, but not of many.
 pub(super) const DIVERGENT: &str = "divergent";
-/// Scattered reads, 32 lines per load: a few warps fill the memory.
+/// Kernel with scattered reads, 32 lines per load: a few warps saturate memory.
 pub(super) const GATHER: &str = "gather";
-/// Bound by arithmetic.
+/// Compute-bound kernel.
 pub(super) const GEMM: &str = "gemm_tiled";
 
-/// The kernels, those that saturate memory first; their parameters are in `papers/src/hetero/published/hetero-directions.toml`.
+/// All kernels, the memory-saturating kernels first; their parameters are in `papers/src/hetero/published/hetero-directions.toml`.
 pub(super) const KERNELS: [&str; 4] = [STREAM, DIVERGENT, GATHER, GEMM];
 
 /// The kernels that saturate memory.
-pub(super) const PRESSING: [&str; 3] = [STREAM, DIVERGENT, GATHER];
+pub(super) const SATURATING: [&str; 3] = [STREAM, DIVERGENT, GATHER];
 
-/// The limits of warps per SM that Figures 7 to 10 sweep; the first limits nothing.
-pub(super) const LIMITS: [u32; 6] = [48, 24, 16, 8, 6, 4];
+/// The warp limits per SM of Figures 7 to 10; the first one limits nothing.
+pub(super) const WARP_LIMITS: [u32; 6] = [48, 24, 16, 8, 6, 4];
 
-/// CPU cores of the chip.
-pub(super) const CORES: u32 = 14;
+/// Number of CPU cores of the chip.
+pub(super) const CPU_CORES: u32 = 14;
 
-/// The heavy and the light mix of the sweep.
-pub(super) const HEAVY: Cpus = Cpus::Mix("H2");
-pub(super) const LIGHT: Cpus = Cpus::Mix("L1");
+/// The heavy and the light mix of CPU applications in the sweep of warp limits.
+pub(super) const HEAVY_MIX: Cpus = Cpus::Mix("H2");
+pub(super) const LIGHT_MIX: Cpus = Cpus::Mix("L1");
 
-/// The applications of Figure 1, the most memory-intensive first, on every core.
-pub(super) const APPLICATIONS: [&str; 3] = ["mcf", "omnetpp", "perlbench"];
+/// The applications of Figure 1, each on all CPU cores; the most memory-intensive first.
+pub(super) const FIGURE_1_APPLICATIONS: [&str; 3] = ["mcf", "omnetpp", "perlbench"];
 
-/// The application of Figures 3 to 5, on every core.
-pub(super) const OMNETPP: Cpus = Cpus::All("omnetpp", CORES);
+/// The CPU load of Figures 3 to 5: omnetpp on every core.
+pub(super) const ALL_OMNETPP: Cpus = Cpus::All("omnetpp", CPU_CORES);
 
-/// What the CPU cores do.
+/// The load of the CPU cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cpus {
-    /// Nothing.
+    /// No application; the CPU cores are idle.
     Off,
-    /// One application on each of so many cores.
+    /// One application on each of `n` cores.
     All(&'static str, u32),
     /// A mix of Table IV.
     Mix(&'static str),
 }
 
 impl Cpus {
-    /// The names for `--cpu`.
+    /// Returns the application names, as for `--cpu`.
     pub(super) fn names(self) -> Vec<String> {
         match self {
             Self::Off => Vec::new(),
@@ -66,31 +66,31 @@ impl fmt::Display for Cpus {
     }
 }
 
-/// How network and controllers are divided between CPU cores and SMs.
+/// The division of network and controllers between CPU cores and SMs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Split {
-    /// Virtual channels of the CPU cores; 0 shares all.
+    /// Virtual channels dedicated to CPU cores; 0 shares all.
     pub(super) vcs: u32,
-    /// Bytes of a channel's 32 for the CPU cores; 0 shares all.
+    /// Bytes of the 32-byte channel dedicated to CPU cores; 0 shares all.
     pub(super) bytes: u32,
-    /// Controllers of the CPU cores; 0 shares all.
+    /// Memory controllers dedicated to CPU cores; 0 shares all.
     pub(super) controllers: u32,
 }
 
 impl Split {
     pub(super) const SHARED: Self = Self { vcs: 0, bytes: 0, controllers: 0 };
 
-    /// `cpu` virtual channels and as many quarters of the width for the CPU cores: 3G1C is 1.
+    /// Dedicates `cpu` of 4 virtual channels and `cpu` quarters of the width to the CPU cores; 1 is the paper's 3G1C.
     pub(super) const fn network(cpu: u32) -> Self {
         Self { vcs: cpu, bytes: 8 * cpu, controllers: 0 }
     }
 
-    /// `cpu` controllers for the CPU cores: 7G1C is 1.
+    /// Dedicates `cpu` of 8 controllers to the CPU cores; 1 is the paper's 7G1C.
     pub(super) const fn controllers(cpu: u32) -> Self {
         Self { vcs: 0, bytes: 0, controllers: cpu }
     }
 
-    /// The keys of the machine that make it so.
+    /// Returns the machine settings of the split.
     pub(super) fn overrides(self) -> [(&'static str, String); 3] {
         [
             ("noc.mesh.cpu_vcs", self.vcs.to_string()),
@@ -114,7 +114,7 @@ impl fmt::Display for Split {
     }
 }
 
-/// The splits of Figures 3, 4 and 5, the shared one first.
+/// Returns the splits of Figures 3, 4 and 5, the shared one first.
 pub(super) fn splits() -> Vec<Split> {
     let network = (1..=3).map(Split::network);
     let controllers = (1..=7).map(Split::controllers);
@@ -123,28 +123,28 @@ pub(super) fn splits() -> Vec<Split> {
     [Split::SHARED, channels].into_iter().chain(network).chain(controllers).chain(both).collect()
 }
 
-/// One run.
+/// The setup of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Setup {
-    /// The kernel, by name; without one the SMs are idle.
+    /// The kernel's name; with `None` the SMs are idle.
     pub(super) kernel: Option<&'static str>,
-    /// The CPU cores.
+    /// The load of the CPU cores.
     pub(super) cpus: Cpus,
-    /// The limit of warps per SM.
+    /// The warp limit per SM.
     pub(super) warps: u32,
-    /// How network and controllers are divided.
+    /// The division of network and controllers.
     pub(super) split: Split,
 }
 
 impl Setup {
-    /// A kernel with CPU cores, nothing limited or divided.
+    /// Returns the setup of a kernel with CPU cores, without a warp limit and with everything shared.
     pub(super) fn together(kernel: &'static str, cpus: Cpus) -> Self {
-        Self { kernel: Some(kernel), cpus, warps: LIMITS[0], split: Split::SHARED }
+        Self { kernel: Some(kernel), cpus, warps: WARP_LIMITS[0], split: Split::SHARED }
     }
 
-    /// CPU cores with idle SMs.
+    /// Returns the setup of CPU cores with idle SMs.
     pub(super) fn cpus_alone(cpus: Cpus) -> Self {
-        Self { kernel: None, cpus, warps: LIMITS[0], split: Split::SHARED }
+        Self { kernel: None, cpus, warps: WARP_LIMITS[0], split: Split::SHARED }
     }
 }
 
@@ -154,7 +154,7 @@ impl fmt::Display for Setup {
     }
 }
 
-/// Names of the applications of a mix that differ.
+/// Returns the distinct applications of a mix.
 pub(super) fn applications(mix: Cpus) -> BTreeSet<&'static str> {
     use warpshard_cpu_load::{CpuMix, builtin_profiles};
     let Cpus::Mix(name) = mix else { return BTreeSet::new() };
@@ -162,21 +162,21 @@ pub(super) fn applications(mix: Cpus) -> BTreeSet<&'static str> {
     builtin_profiles().filter(|profile| mix.iter().any(|application| application == profile)).collect()
 }
 
-/// All runs of the study, each once, in their order.
+/// Returns all runs of the study, each once, sorted.
 pub(super) fn all_setups() -> Vec<Setup> {
     let mut setups = BTreeSet::new();
-    for mix in [HEAVY, LIGHT] {
+    for mix in [HEAVY_MIX, LIGHT_MIX] {
         setups.insert(Setup::cpus_alone(mix));
         setups.extend(applications(mix).into_iter().map(|application| Setup::cpus_alone(Cpus::All(application, 1))));
     }
-    setups.extend(APPLICATIONS.map(|application| Setup::cpus_alone(Cpus::All(application, CORES))));
+    setups.extend(FIGURE_1_APPLICATIONS.map(|application| Setup::cpus_alone(Cpus::All(application, CPU_CORES))));
     for name in KERNELS {
         setups.insert(Setup::together(name, Cpus::Off));
-        setups.extend(APPLICATIONS.map(|application| Setup::together(name, Cpus::All(application, CORES))));
+        setups.extend(FIGURE_1_APPLICATIONS.map(|application| Setup::together(name, Cpus::All(application, CPU_CORES))));
         setups.insert(Setup::together(name, Cpus::All("omnetpp", 8)));
-        setups.extend(splits().into_iter().map(|split| Setup { split, ..Setup::together(name, OMNETPP) }));
-        for warps in LIMITS {
-            setups.extend([HEAVY, LIGHT].map(|mix| Setup { warps, ..Setup::together(name, mix) }));
+        setups.extend(splits().into_iter().map(|split| Setup { split, ..Setup::together(name, ALL_OMNETPP) }));
+        for warps in WARP_LIMITS {
+            setups.extend([HEAVY_MIX, LIGHT_MIX].map(|mix| Setup { warps, ..Setup::together(name, mix) }));
         }
     }
     setups.into_iter().collect()

@@ -1,4 +1,4 @@
-//! The comparison on made-up runs: a chip that does all that the paper states, and ones that break it in one point each.
+//! Tests of the comparison on synthetic runs: a chip agrees with the paper in everything or breaks one statement.
 
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::request::Request;
@@ -7,27 +7,27 @@ use warpshard_lab::verdict::Verdict;
 use super::measure::{Measured, measure};
 use super::published::{compare, directions};
 use super::results::Results;
-use super::setup::{Cpus, DIVERGENT, GATHER, GEMM, HEAVY, LIGHT, STREAM, Setup, all_setups};
+use super::setup::{Cpus, DIVERGENT, GATHER, GEMM, HEAVY_MIX, LIGHT_MIX, STREAM, Setup, all_setups};
 use super::{HeteroOptions, findings, report};
 
-/// How a made-up chip differs from the paper's.
+/// The statement of the paper that a synthetic chip breaks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Break {
+enum BrokenClaim {
     Nothing,
-    /// CPU cores prefer as many controllers as they can get.
+    /// CPU performance rises with every dedicated controller.
     MoreControllersHelp,
-    /// A limit of warps makes CPU cores slower.
+    /// A warp limit makes CPU cores slower.
     WarpsHelpCpus,
-    /// Dedicated controllers are worth nothing to the GPU, and to the CPU cores very much.
+    /// Dedicated controllers do not slow the GPU and make the CPU cores much faster.
     SplitWins,
-    /// The SMs suffer more than the CPU cores.
+    /// The SMs slow down more than the CPU cores.
     GpuLosesMore,
 }
 
-/// Figures of a run on a made-up chip.
-fn figures(setup: &Setup, broken: Break) -> Measured {
+/// Returns the figures of a run on a synthetic chip.
+fn figures(setup: &Setup, broken: BrokenClaim) -> Measured {
     let Setup { kernel, cpus, warps, split } = *setup;
-    let light = cpus == LIGHT || matches!(cpus, Cpus::All("perlbench", _));
+    let light = cpus == LIGHT_MIX || matches!(cpus, Cpus::All("perlbench", _));
     let pressure = match kernel {
         None => 0.0,
         Some(GEMM) => 0.05,
@@ -36,15 +36,15 @@ fn figures(setup: &Setup, broken: Break) -> Measured {
     };
     let sensitive = if light { 0.05 } else { 0.6 };
     let mut cpu = 1.0 - sensitive * pressure;
-    if broken == Break::WarpsHelpCpus {
+    if broken == BrokenClaim::WarpsHelpCpus {
         cpu = 1.0 - sensitive * (1.0 - pressure);
     }
-    // Four controllers are the best, and each one more or fewer costs.
+    // Four controllers are best; each controller more or fewer costs performance.
     let away = f64::from(split.controllers.abs_diff(4));
     if split.controllers > 0 {
         cpu *= match broken {
-            Break::MoreControllersHelp => 1.0 + 0.05 * f64::from(split.controllers),
-            Break::SplitWins => 3.0,
+            BrokenClaim::MoreControllersHelp => 1.0 + 0.05 * f64::from(split.controllers),
+            BrokenClaim::SplitWins => 3.0,
             _ if split.vcs > 0 => 0.8,
             _ => 1.1 - 0.05 * away,
         };
@@ -60,10 +60,10 @@ fn figures(setup: &Setup, broken: Break) -> Measured {
     }
     gpu *= match cpus {
         Cpus::Off => 1.0,
-        _ if broken == Break::GpuLosesMore => 0.2,
+        _ if broken == BrokenClaim::GpuLosesMore => 0.2,
         _ => 0.9,
     };
-    if broken != Break::SplitWins {
+    if broken != BrokenClaim::SplitWins {
         gpu *= 1.0 - 0.1 * f64::from(split.controllers);
     }
     gpu *= 1.0 - 0.1 * f64::from(split.vcs);
@@ -88,27 +88,27 @@ fn figures(setup: &Setup, broken: Break) -> Measured {
     }
 }
 
-fn verdicts(broken: Break) -> Vec<(String, Verdict)> {
+fn verdicts(broken: BrokenClaim) -> Vec<(String, Verdict)> {
     let results = Results::new(all_setups().into_iter().map(|setup| (setup, figures(&setup, broken))));
     compare(&directions().values, &findings(&results), &mut StudyOutput::new("test", String::new()))
 }
 
 #[test]
 fn every_statement_is_graded_once() {
-    let results = Results::new(all_setups().into_iter().map(|setup| (setup, figures(&setup, Break::Nothing))));
+    let results = Results::new(all_setups().into_iter().map(|setup| (setup, figures(&setup, BrokenClaim::Nothing))));
     let mut found: Vec<&str> = findings(&results).iter().map(|finding| finding.id).collect();
     let mut stated: Vec<&str> = directions().values.iter().map(|value| value.of.as_str()).collect();
     found.sort_unstable();
     stated.sort_unstable();
     assert_eq!(found, stated);
-    assert!(verdicts(Break::Nothing).iter().all(|(_, verdict)| *verdict != Verdict::NotRun));
+    assert!(verdicts(BrokenClaim::Nothing).iter().all(|(_, verdict)| *verdict != Verdict::NotRun));
 }
 
 #[test]
 fn a_chip_that_does_what_the_paper_says_agrees_in_every_direction() {
     let directions: Vec<&str> =
         directions().values.iter().filter(|value| value.claim.kind() == "direction").map(|value| value.of.as_str()).collect();
-    for (id, verdict) in verdicts(Break::Nothing) {
+    for (id, verdict) in verdicts(BrokenClaim::Nothing) {
         assert!(verdict == Verdict::Holds || !directions.contains(&id.as_str()), "{id}");
     }
 }
@@ -116,10 +116,10 @@ fn a_chip_that_does_what_the_paper_says_agrees_in_every_direction() {
 #[test]
 fn a_chip_that_breaks_a_statement_misses_it() {
     for (broken, ids) in [
-        (Break::MoreControllersHelp, &["controllers-four-for-cpu", "controllers-more-than-four-hurt"][..]),
-        (Break::WarpsHelpCpus, &["fewer-warps-help-heavy-cpus", "fewer-warps-never-hurt-cpus"]),
-        (Break::SplitWins, &["shared-is-the-best-whole", "controllers-fewer-hurt-gpu"]),
-        (Break::GpuLosesMore, &["cpus-lose-more", "a-kernel-beside-mcf"]),
+        (BrokenClaim::MoreControllersHelp, &["controllers-four-for-cpu", "controllers-more-than-four-hurt"][..]),
+        (BrokenClaim::WarpsHelpCpus, &["fewer-warps-help-heavy-cpus", "fewer-warps-never-hurt-cpus"]),
+        (BrokenClaim::SplitWins, &["shared-is-the-best-whole", "controllers-fewer-hurt-gpu"]),
+        (BrokenClaim::GpuLosesMore, &["cpus-lose-more", "a-kernel-beside-mcf"]),
     ] {
         let verdicts = verdicts(broken);
         for id in ids {
@@ -130,7 +130,7 @@ fn a_chip_that_breaks_a_statement_misses_it() {
 
 #[test]
 fn the_report_has_a_row_per_run_a_graded_comparison_and_plots() {
-    let results = Results::new(all_setups().into_iter().map(|setup| (setup, figures(&setup, Break::Nothing))));
+    let results = Results::new(all_setups().into_iter().map(|setup| (setup, figures(&setup, BrokenClaim::Nothing))));
     let output = report(&results);
     assert_eq!(output.column("kernel").unwrap().len(), all_setups().len());
     assert_eq!(output.compared().1.len(), directions().values.len());
@@ -152,9 +152,9 @@ fn heavy_setups_are_cut_and_light_ones_are_measured_between_two_cycles() {
         longest: 12_000,
         ..HeteroOptions::new(&Request::default())
     };
-    let heavy = measure(&Setup::together(STREAM, HEAVY), &options).unwrap();
+    let heavy = measure(&Setup::together(STREAM, HEAVY_MIX), &options).unwrap();
     assert!(heavy.cut > 0 && heavy.stall_mc > 0.0 && heavy.gpu_ipc > 0.0 && heavy.cores.len() == 14, "{heavy:?}");
-    let light = Setup { warps: 4, ..Setup::together(STREAM, LIGHT) };
+    let light = Setup { warps: 4, ..Setup::together(STREAM, LIGHT_MIX) };
     let measured = measure(&light, &options).unwrap();
     assert!(measured.cores.iter().all(|(_, ipc)| (0.01..=3.0).contains(ipc)), "{measured:?}");
     assert_eq!((measured.cut, measured.clone()), (0, measure(&light, &options).unwrap()));

@@ -1,70 +1,70 @@
-//! Section 3: what a limit of warps does to the memory's congestion, to the GPU and to the CPU cores.
+//! Section 3: the effect of a warp limit on memory congestion, on the GPU and on the CPU cores.
 
 use super::published::Finding;
-use super::results::{Results, change, clear, hardly, listed, mean};
-use super::setup::{DIVERGENT, GATHER, GEMM, HEAVY, KERNELS, LIGHT, LIMITS, PRESSING, STREAM, Setup};
+use super::results::{Results, percent_change, clear_margin, hardly_margin, listed, mean};
+use super::setup::{DIVERGENT, GATHER, GEMM, HEAVY_MIX, KERNELS, LIGHT_MIX, WARP_LIMITS, SATURATING, STREAM, Setup};
 
-/// Under the tightest limit.
-const TIGHT: u32 = LIMITS[LIMITS.len() - 1];
+/// The tightest warp limit, in warps per SM.
+const TIGHTEST_LIMIT: u32 = WARP_LIMITS[WARP_LIMITS.len() - 1];
 
 pub(super) fn findings(results: &Results) -> Vec<Finding> {
-    [on_the_gpu(results), on_the_memory(results), on_the_cpus(results)].concat()
+    [gpu_findings(results), memory_findings(results), cpus_findings(results)].concat()
 }
 
-fn on_the_gpu(results: &Results) -> Vec<Finding> {
+fn gpu_findings(results: &Results) -> Vec<Finding> {
     let best = |kernel: &'static str| {
-        let ipc = |warps: u32| results.gpu_under_limit(kernel, HEAVY, warps);
-        LIMITS.into_iter().max_by(|a, b| ipc(*a).total_cmp(&ipc(*b))).map_or((0, 1.0), |warps| (warps, ipc(warps)))
+        let ipc = |warps: u32| results.gpu_under_limit(kernel, HEAVY_MIX, warps);
+        WARP_LIMITS.into_iter().max_by(|a, b| ipc(*a).total_cmp(&ipc(*b))).map_or((0, 1.0), |warps| (warps, ipc(warps)))
     };
     let all: Vec<(&str, (u32, f64))> = KERNELS.map(|kernel| (kernel, best(kernel))).into();
-    let of = |kernel: &'static str, warps: u32| results.gpu_under_limit(kernel, HEAVY, warps);
-    let gains = |kernel: &&(&str, (u32, f64))| kernel.1.1 > 1.0 + clear();
-    let needs = KERNELS.iter().any(|kernel| of(kernel, TIGHT) < 1.0 - hardly());
+    let of = |kernel: &'static str, warps: u32| results.gpu_under_limit(kernel, HEAVY_MIX, warps);
+    let gains = |kernel: &&(&str, (u32, f64))| kernel.1.1 > 1.0 + clear_margin();
+    let needs = KERNELS.iter().any(|kernel| of(kernel, TIGHTEST_LIMIT) < 1.0 - hardly_margin());
     vec![
         Finding::direction(
             "tlp-helps-some-and-hurts-some",
-            listed(all.iter().map(|(name, (warps, ipc))| (*name, format!("best at {warps} ({})", change(*ipc))))),
+            listed(all.iter().map(|(name, (warps, ipc))| (*name, format!("best at {warps} ({})", percent_change(*ipc))))),
             needs && all.iter().any(|kernel| gains(&kernel)),
         ),
         Finding::direction(
             "compute-needs-warps",
-            format!("{GEMM} {} at {TIGHT}", change(of(GEMM, TIGHT))),
-            of(GEMM, TIGHT) < 1.0 - hardly(),
+            format!("{GEMM} {} at {TIGHTEST_LIMIT}", percent_change(of(GEMM, TIGHTEST_LIMIT))),
+            of(GEMM, TIGHTEST_LIMIT) < 1.0 - hardly_margin(),
         ),
         Finding::direction(
             "too-few-warps-do-not-hide-latency",
-            listed([STREAM, DIVERGENT].map(|kernel| (kernel, format!("{} from 8 to 4", change(of(kernel, 4) / of(kernel, 8)))))),
-            [STREAM, DIVERGENT].iter().all(|kernel| of(kernel, 4) < of(kernel, 8) * (1.0 - clear())),
+            listed([STREAM, DIVERGENT].map(|kernel| (kernel, format!("{} from 8 to 4", percent_change(of(kernel, 4) / of(kernel, 8)))))),
+            [STREAM, DIVERGENT].iter().all(|kernel| of(kernel, 4) < of(kernel, 8) * (1.0 - clear_margin())),
         ),
     ]
 }
 
-fn on_the_memory(results: &Results) -> Vec<Finding> {
-    let under = |kernel: &'static str, warps: u32| results.get(&Setup { warps, ..Setup::together(kernel, HEAVY) });
-    let sweep = |of: &dyn Fn(u32) -> f64| LIMITS.map(|warps| format!("{:.2}", of(warps))).join(" ");
+fn memory_findings(results: &Results) -> Vec<Finding> {
+    let under = |kernel: &'static str, warps: u32| results.get(&Setup { warps, ..Setup::together(kernel, HEAVY_MIX) });
+    let sweep = |of: &dyn Fn(u32) -> f64| WARP_LIMITS.map(|warps| format!("{:.2}", of(warps))).join(" ");
     let mc = |kernel: &'static str| sweep(&|warps| under(kernel, warps).stall_mc);
     let relieved = [STREAM, DIVERGENT];
     let net = KERNELS.into_iter().max_by(|a, b| under(a, 48).stall_net.total_cmp(&under(b, 48).stall_net));
     let net = net.unwrap_or(STREAM);
-    let stalls = under(GATHER, TIGHT).stall_mc / under(GATHER, LIMITS[0]).stall_mc;
-    let gather_gpu = results.gpu_under_limit(GATHER, HEAVY, TIGHT);
+    let stalls = under(GATHER, TIGHTEST_LIMIT).stall_mc / under(GATHER, WARP_LIMITS[0]).stall_mc;
+    let gather_gpu = results.gpu_under_limit(GATHER, HEAVY_MIX, TIGHTEST_LIMIT);
     let per_instruction = |warps: u32| under(DIVERGENT, warps).llc_accesses / under(DIVERGENT, warps).gpu_ipc;
     let memory_first = KERNELS.iter().filter(|kernel| under(kernel, 48).stall_mc > under(kernel, 48).stall_net).count();
     vec![
         Finding::direction(
             "fewer-warps-relieve-controllers",
             listed(relieved.map(|kernel| (kernel, mc(kernel)))),
-            relieved.iter().all(|kernel| under(kernel, TIGHT).stall_mc < under(kernel, LIMITS[0]).stall_mc * (1.0 - hardly())),
+            relieved.iter().all(|kernel| under(kernel, TIGHTEST_LIMIT).stall_mc < under(kernel, WARP_LIMITS[0]).stall_mc * (1.0 - hardly_margin())),
         ),
         Finding::direction(
             "fewer-warps-relieve-the-reply-network",
             format!("{net} {}", sweep(&|warps| under(net, warps).stall_net)),
-            under(net, TIGHT).stall_net < under(net, LIMITS[0]).stall_net * (1.0 - hardly()),
+            under(net, TIGHTEST_LIMIT).stall_net < under(net, WARP_LIMITS[0]).stall_net * (1.0 - hardly_margin()),
         ),
         Finding::direction(
             "some-press-with-few-warps",
-            format!("{GATHER}: stall_mc {}, GPU {} at {TIGHT}", change(stalls), change(gather_gpu)),
-            stalls > 1.0 - 2.0 * hardly() && gather_gpu > 1.0 - 2.0 * hardly(),
+            format!("{GATHER}: stall_mc {}, GPU {} at {TIGHTEST_LIMIT}", percent_change(stalls), percent_change(gather_gpu)),
+            stalls > 1.0 - 2.0 * hardly_margin() && gather_gpu > 1.0 - 2.0 * hardly_margin(),
         ),
         Finding::direction(
             "memory-is-the-bottleneck",
@@ -73,47 +73,47 @@ fn on_the_memory(results: &Results) -> Vec<Finding> {
         ),
         Finding::direction(
             "fewer-warps-fewer-llc-accesses",
-            format!("{DIVERGENT} {} per instruction at {TIGHT}", change(per_instruction(TIGHT) / per_instruction(LIMITS[0]))),
-            per_instruction(TIGHT) < per_instruction(LIMITS[0]) * (1.0 - clear()),
+            format!("{DIVERGENT} {} per instruction at {TIGHTEST_LIMIT}", percent_change(per_instruction(TIGHTEST_LIMIT) / per_instruction(WARP_LIMITS[0]))),
+            per_instruction(TIGHTEST_LIMIT) < per_instruction(WARP_LIMITS[0]) * (1.0 - clear_margin()),
         ),
     ]
 }
 
-fn on_the_cpus(results: &Results) -> Vec<Finding> {
-    let sweep = |kernel: &'static str, mix| LIMITS.map(|warps| change(results.cpu_under_limit(kernel, mix, warps))).join(" ");
-    let tight = |kernel: &'static str, mix| results.cpu_under_limit(kernel, mix, TIGHT);
+fn cpus_findings(results: &Results) -> Vec<Finding> {
+    let sweep = |kernel: &'static str, mix| WARP_LIMITS.map(|warps| percent_change(results.cpu_under_limit(kernel, mix, warps))).join(" ");
+    let tight = |kernel: &'static str, mix| results.cpu_under_limit(kernel, mix, TIGHTEST_LIMIT);
     let relieved = [STREAM, DIVERGENT];
     let speedup = |setup: &Setup| results.weighted_speedup(setup).unwrap_or(f64::NAN);
-    let gemm = speedup(&Setup::together(GEMM, HEAVY)) / speedup(&Setup::cpus_alone(HEAVY));
-    let light = PRESSING.map(|kernel| (kernel, tight(kernel, LIGHT)));
-    let heavy = mean(relieved.map(|kernel| tight(kernel, HEAVY)));
+    let gemm = speedup(&Setup::together(GEMM, HEAVY_MIX)) / speedup(&Setup::cpus_alone(HEAVY_MIX));
+    let light = SATURATING.map(|kernel| (kernel, tight(kernel, LIGHT_MIX)));
+    let heavy = mean(relieved.map(|kernel| tight(kernel, HEAVY_MIX)));
     let every = || {
-        let limits = KERNELS.iter().flat_map(|kernel| LIMITS.map(|warps| (*kernel, warps)));
-        limits.flat_map(|(kernel, warps)| [HEAVY, LIGHT].map(|mix| (kernel, mix, warps, results.cpu_under_limit(kernel, mix, warps))))
+        let limits = KERNELS.iter().flat_map(|kernel| WARP_LIMITS.map(|warps| (*kernel, warps)));
+        limits.flat_map(|(kernel, warps)| [HEAVY_MIX, LIGHT_MIX].map(|mix| (kernel, mix, warps, results.cpu_under_limit(kernel, mix, warps))))
     };
     let worst = every().min_by(|a, b| a.3.total_cmp(&b.3));
     let worst_text =
-        worst.map_or_else(String::new, |(kernel, mix, warps, ratio)| format!("at worst {} ({kernel}, {mix}, {warps})", change(ratio)));
-    let from_eight = results.cpu_under_limit(STREAM, HEAVY, 4) / results.cpu_under_limit(STREAM, HEAVY, 8);
+        worst.map_or_else(String::new, |(kernel, mix, warps, ratio)| format!("at worst {} ({kernel}, {mix}, {warps})", percent_change(ratio)));
+    let from_eight = results.cpu_under_limit(STREAM, HEAVY_MIX, 4) / results.cpu_under_limit(STREAM, HEAVY_MIX, 8);
     vec![
         Finding::direction(
             "fewer-warps-help-heavy-cpus",
-            listed(relieved.map(|kernel| (kernel, sweep(kernel, HEAVY)))),
-            relieved.iter().all(|kernel| tight(kernel, HEAVY) > 1.0 + clear()),
+            listed(relieved.map(|kernel| (kernel, sweep(kernel, HEAVY_MIX)))),
+            relieved.iter().all(|kernel| tight(kernel, HEAVY_MIX) > 1.0 + clear_margin()),
         ),
         Finding::direction(
             "light-cpus-hardly-move",
-            listed(light.map(|(kernel, ratio)| (kernel, change(ratio)))),
-            light.iter().all(|(_, ratio)| (ratio - 1.0).abs() < hardly().max((heavy - 1.0) / 4.0)) && heavy > 1.0,
+            listed(light.map(|(kernel, ratio)| (kernel, percent_change(ratio)))),
+            light.iter().all(|(_, ratio)| (ratio - 1.0).abs() < hardly_margin().max((heavy - 1.0) / 4.0)) && heavy > 1.0,
         ),
-        Finding::direction("fewer-warps-never-hurt-cpus", worst_text, worst.is_some_and(|(.., ratio)| ratio > 1.0 - hardly())),
-        Finding::direction("compute-leaves-cpus-alone", format!("{GEMM}: CPU {}", change(gemm)), gemm > 1.0 - hardly()),
+        Finding::direction("fewer-warps-never-hurt-cpus", worst_text, worst.is_some_and(|(.., ratio)| ratio > 1.0 - hardly_margin())),
+        Finding::direction("compute-leaves-cpus-alone", format!("{GEMM}: CPU {}", percent_change(gemm)), gemm > 1.0 - hardly_margin()),
         Finding::number(
             "four-warps-for-eight",
             Some(from_eight),
             format!(
                 " with {STREAM}, GPU {}",
-                change(results.gpu_under_limit(STREAM, HEAVY, 4) / results.gpu_under_limit(STREAM, HEAVY, 8))
+                percent_change(results.gpu_under_limit(STREAM, HEAVY_MIX, 4) / results.gpu_under_limit(STREAM, HEAVY_MIX, 8))
             ),
         ),
     ]

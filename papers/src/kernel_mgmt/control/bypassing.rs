@@ -1,16 +1,16 @@
-//! Cache bypassing (Section 4.4) on one SM: which kernel bypasses the L1, and with how many of its CTAs.
+//! Cache bypassing (Section 4.4) on one SM: learns which kernel bypasses the L1, and with how many of its CTAs.
 //!
-//! In: the stalls of a sampling period. Out: how many CTAs of both kernels bypass in the next. The steps are the paper's: none; one of A;
-//! one of B; of the one with the least stalls one more as long as stalls fall.
+//! In: the stalls of a sampling period. Out: the bypassing CTAs of both kernels in the next period. The steps are the paper's: no CTA; one
+//! CTA of A; one CTA of B; then more CTAs of the kernel with the fewest stalls, one at a time, while stalls fall.
 
-/// How far the learning is.
+/// The stages of the learning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Stage {
     /// No CTA bypasses.
     None,
-    /// One CTA of A, then of B.
+    /// One CTA of A bypasses, then one of B.
     Tries(usize),
-    /// A CTA more of the chosen kernel.
+    /// One more CTA of the chosen kernel bypasses.
     Grows(usize),
     Done,
 }
@@ -19,12 +19,12 @@ enum Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) struct Learning {
     stage: Stage,
-    /// CTAs that bypass in the present period.
+    /// Bypassing CTAs of both kernels in the current period.
     ctas: [u32; 2],
-    /// Stalls with none, and with one CTA of each kernel; `u64::MAX` where it has no CTAs.
+    /// Stalls without bypassing; `one` has the stalls with one bypassing CTA of each kernel, `u64::MAX` for a kernel without CTAs.
     none: u64,
     one: [u64; 2],
-    /// The least stalls of the chosen kernel.
+    /// The fewest stalls so far with the chosen kernel.
     least: u64,
 }
 
@@ -33,7 +33,7 @@ impl Learning {
         Self { stage: Stage::None, ctas: [0; 2], none: 0, one: [u64::MAX; 2], least: u64::MAX }
     }
 
-    /// CTAs of both kernels that are to bypass.
+    /// Returns the bypassing CTAs of both kernels for the next period.
     pub(super) fn ctas(&self) -> [u32; 2] {
         self.ctas
     }
@@ -42,18 +42,18 @@ impl Learning {
         self.stage == Stage::Done
     }
 
-    /// A period with so many stalls ended; the kernels have `resident` CTAs.
-    pub(super) fn sampled(&mut self, stalls: u64, resident: [u32; 2]) {
+    /// Ends a period with `stalls`, in which the kernels have `resident` CTAs.
+    pub(super) fn end_period(&mut self, stalls: u64, resident: [u32; 2]) {
         match self.stage {
             Stage::None => {
                 self.none = stalls;
-                self.attempt(0, resident);
+                self.try_next_kernel(0, resident);
             }
             Stage::Tries(kernel) => {
                 self.one[kernel] = stalls;
-                self.attempt(kernel + 1, resident);
+                self.try_next_kernel(kernel + 1, resident);
             }
-            Stage::Grows(kernel) if stalls < self.least => self.grow(kernel, stalls, resident),
+            Stage::Grows(kernel) if stalls < self.least => self.try_one_more(kernel, stalls, resident),
             Stage::Grows(kernel) => {
                 self.ctas[kernel] -= 1;
                 self.stage = Stage::Done;
@@ -62,8 +62,8 @@ impl Learning {
         }
     }
 
-    /// One CTA of the first kernel from number `from` on that has one; if there is none, compares.
-    fn attempt(&mut self, from: usize, resident: [u32; 2]) {
+    /// Tries one CTA of the first kernel from `from` on that has CTAs; without such a kernel, compares the stalls.
+    fn try_next_kernel(&mut self, from: usize, resident: [u32; 2]) {
         self.ctas = [0; 2];
         if let Some(kernel) = (from..2).find(|kernel| resident[*kernel] > 0) {
             self.ctas[kernel] = 1;
@@ -76,11 +76,11 @@ impl Learning {
             return;
         }
         self.ctas[kernel] = 1;
-        self.grow(kernel, self.one[kernel], resident);
+        self.try_one_more(kernel, self.one[kernel], resident);
     }
 
-    /// The present number of CTAs is the best so far: tries one more, if there is one.
-    fn grow(&mut self, kernel: usize, stalls: u64, resident: [u32; 2]) {
+    /// Records the current number of bypassing CTAs as the best so far, and tries one more if the kernel has one.
+    fn try_one_more(&mut self, kernel: usize, stalls: u64, resident: [u32; 2]) {
         self.least = stalls;
         self.stage = if self.ctas[kernel] < resident[kernel] {
             self.ctas[kernel] += 1;
@@ -90,8 +90,8 @@ impl Learning {
         };
     }
 
-    /// The kernels have `resident` CTAs from now on, of which at most all bypass.
-    pub(super) fn limit(&mut self, resident: [u32; 2]) {
+    /// Limits the bypassing CTAs to the `resident` CTAs of each kernel.
+    pub(super) fn limit_to(&mut self, resident: [u32; 2]) {
         self.ctas.iter_mut().zip(resident).for_each(|(ctas, resident)| *ctas = (*ctas).min(resident));
     }
 }
@@ -100,12 +100,13 @@ impl Learning {
 mod tests {
     use super::*;
 
-    /// What bypasses in each period, given the stalls of the periods; the last entry stays.
+    /// Returns the bypassing CTAs of each period and true if the learning is over, given the stalls of the periods; the last entry is for
+    /// the periods that follow.
     fn learn(resident: [u32; 2], stalls: &[u64]) -> (Vec<[u32; 2]>, bool) {
         let mut learning = Learning::new();
         let mut tried = vec![learning.ctas()];
         for stalls in stalls {
-            learning.sampled(*stalls, resident);
+            learning.end_period(*stalls, resident);
             tried.push(learning.ctas());
         }
         (tried, learning.is_done())
@@ -113,20 +114,20 @@ mod tests {
 
     #[test]
     fn figure_9_kernel_b_bypasses_with_one_cta() {
-        // Three CTAs of A and two of B. None, then one of A, then one of B, which stalls least; two of B are not better.
+        // A has three CTAs and B has two. One bypassing CTA of B has the fewest stalls; two are not better.
         let (tried, done) = learn([3, 2], &[100, 90, 80, 85]);
         assert_eq!(tried, [[0, 0], [1, 0], [0, 1], [0, 2], [0, 1]]);
         assert!(done);
     }
 
     #[test]
-    fn nothing_bypasses_where_that_stalls_least() {
+    fn no_cta_bypasses_if_bypassing_does_not_reduce_stalls() {
         assert_eq!(learn([3, 2], &[80, 90, 85]), (vec![[0, 0], [1, 0], [0, 1], [0, 0]], true));
         assert_eq!(learn([3, 2], &[80, 80, 85]).0[3], [0, 0], "equal is not better");
     }
 
     #[test]
-    fn the_chosen_kernel_goes_on_while_stalls_fall_and_no_further_than_its_ctas() {
+    fn bypassing_ctas_increase_while_stalls_fall_up_to_all_ctas() {
         assert_eq!(learn([3, 2], &[100, 70, 80, 60, 65]), (vec![[0, 0], [1, 0], [0, 1], [2, 0], [3, 0], [2, 0]], true));
         assert_eq!(learn([2, 2], &[100, 70, 80, 60]), (vec![[0, 0], [1, 0], [0, 1], [2, 0], [2, 0]], true));
         assert_eq!(learn([1, 2], &[100, 70, 80]), (vec![[0, 0], [1, 0], [0, 1], [1, 0]], true));
@@ -139,10 +140,10 @@ mod tests {
     }
 
     #[test]
-    fn no_more_ctas_bypass_than_there_are() {
+    fn bypassing_ctas_are_limited_to_resident_ctas() {
         let mut learning = Learning::new();
-        [100, 70, 80, 60].iter().for_each(|stalls| learning.sampled(*stalls, [2, 2]));
-        learning.limit([1, 3]);
+        [100, 70, 80, 60].iter().for_each(|stalls| learning.end_period(*stalls, [2, 2]));
+        learning.limit_to([1, 3]);
         assert_eq!(learning.ctas(), [1, 0]);
     }
 }

@@ -1,22 +1,23 @@
 //! Static TLP modulation (Sections 4.1 and 4.2): types of kernels, and Algorithm 1.
 //!
-//! In: of two kernels the CTAs per SM at which each alone is fastest, the CTAs that fit, and what a CTA occupies. Out: CTAs per SM of both.
+//! In: for each of two kernels the CTAs per SM at which it alone is fastest, the CTAs that fit, and the resources of a CTA. Out: CTAs per
+//! SM of both kernels.
 
 use warpshard_control::Resources;
 
-/// How the performance of a kernel alone changes with its CTAs per SM.
+/// Types of kernels by the performance of a kernel alone over its CTAs per SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Type {
-    /// It falls: one CTA is best.
+    /// The performance falls: one CTA is best.
     Down,
-    /// It rises, then falls.
+    /// The performance rises, then falls.
     Optimal,
-    /// It rises: as many as fit are best.
+    /// The performance rises: the most CTAs that fit are best.
     Up,
 }
 
 impl Type {
-    /// The type of a kernel that is fastest with `opt` CTAs on an SM, of which `most` fit.
+    /// Returns the type of a kernel that is fastest with `opt` CTAs per SM, of which `most` fit.
     pub(super) fn of(opt: u32, most: u32) -> Self {
         match opt {
             _ if opt >= most => Self::Up,
@@ -26,18 +27,18 @@ impl Type {
     }
 }
 
-/// What is known of a kernel before it runs beside another.
+/// The profile of a kernel, known before it shares an SM.
 #[derive(Clone, Copy, Debug, PartialEq, warpshard_state::State)]
 pub(super) struct Profile {
-    /// CTAs per SM at which it alone is fastest.
+    /// CTAs per SM at which the kernel alone is fastest.
     pub(super) opt: u32,
     /// CTAs that fit an SM.
     pub(super) most: u32,
-    /// CTAs on an SM beside another kernel, at most.
+    /// Maximum CTAs per SM beside another kernel.
     pub(super) limit: u32,
-    /// What one occupies.
+    /// Resources of a CTA.
     pub(super) needs: Resources,
-    /// Utilisation of the SP pipelines over that of the LD/ST pipeline, alone; 0 where it is not known.
+    /// Utilisation of the SP pipelines over utilisation of the LD/ST pipeline, of the kernel alone; 0 if unknown.
     pub(super) preference: f64,
 }
 
@@ -46,23 +47,23 @@ impl Profile {
         Type::of(self.opt, self.most)
     }
 
-    /// Whether it uses the LD/ST pipeline more than the SP pipelines; `None` where that is not known.
+    /// Returns true if the kernel uses the LD/ST pipeline more than the SP pipelines, and `None` if the preference is unknown.
     pub(super) fn is_memory_intensive(&self) -> Option<bool> {
         (self.preference > 0.0).then_some(self.preference < 1.0)
     }
 }
 
-/// Algorithm 1: CTAs per SM of two kernels, in the order given.
+/// Runs Algorithm 1: returns the CTAs per SM of two kernels, in their order.
 ///
-/// Two kernels of type Up stay at the default concurrency: the first alone. Of two of the same type the first is kernel A. What the
-/// algorithm gives B without looking is limited here to what fits (D-016).
+/// Two kernels of type Up keep the default concurrency: the first runs alone. Of two kernels of the same type the first is kernel A. The
+/// algorithm gives kernel B some CTAs without a check; they are limited here to the CTAs that fit (D-016).
 pub(super) fn choose(pair: [&Profile; 2], sm: &Resources) -> [u32; 2] {
     let (kinds, swapped) = match [pair[0].kind(), pair[1].kind()] {
         [a, b] if b < a => ([b, a], true),
         kinds => (kinds, false),
     };
     let [a, b] = if swapped { [pair[1], pair[0]] } else { pair };
-    let remain = || sm.hold(&b.needs, &a.needs, a.opt).min(b.most);
+    let remain = || sm.fitting_ctas(&b.needs, &a.needs, a.opt).min(b.most);
     let chosen = match kinds {
         [Type::Up, Type::Up] => [a.most, 0],
         [_, Type::Up] => [a.opt, remain()],
@@ -78,14 +79,14 @@ pub(super) mod tests {
     /// An SM of Table II.
     pub(crate) const SM: Resources = Resources { threads: 1536, warps: 48, shared_bytes: 49_152, registers: 32_768, ctas: 8 };
 
-    /// A kernel of Table III: threads of a CTA, registers of a thread, shared bytes, opt and maximum.
+    /// Returns the profile of a kernel of Table III: threads of a CTA, registers of a thread, shared bytes, opt and maximum.
     pub(crate) const fn kernel(threads: u32, registers: u32, shared_bytes: u32, opt: u32, most: u32) -> Profile {
         let needs = Resources { threads, warps: threads / 32, shared_bytes, registers: threads * registers, ctas: 1 };
         Profile { opt, most, limit: most, needs, preference: 0.0 }
     }
 
-    /// Table III, with what a CTA occupies from its utilisation columns divided by opt. Of STC 31.4 % of the registers are 20.1 for a
-    /// thread: 20 here; LBM's 120 threads are 128.
+    /// Table III; the resources of a CTA are the utilisation columns divided by opt. STC's 31.4 % of the registers are 20.1 per thread, 20
+    /// here; LBM's 120 threads are 128.
     pub(crate) const TABLE_III: [(&str, Profile, Type); 8] = [
         ("BKP", kernel(256, 16, 1088, 6, 6), Type::Up),
         ("HST", kernel(256, 36, 3072, 3, 3), Type::Up),
@@ -105,18 +106,18 @@ pub(super) mod tests {
     fn the_types_of_table_iii_follow_from_opt_and_maximum() {
         for (name, profile, kind) in TABLE_III {
             assert_eq!(profile.kind(), kind, "{name}");
-            // The table's maxima are what fits.
-            assert_eq!(SM.hold(&profile.needs, &profile.needs, 0), profile.most, "{name}");
+            // The maxima of the table are the CTAs that fit.
+            assert_eq!(SM.fitting_ctas(&profile.needs, &profile.needs, 0), profile.most, "{name}");
         }
         assert_eq!(Type::of(1, 1), Type::Up);
     }
 
-    /// A row of Table IV; the last column is what Algorithm 1 gives with Table III where the paper's differs.
+    /// A row of Table IV; the last column has the choice of Algorithm 1 with Table III if it differs from the paper's.
     type Row = (&'static str, &'static str, [u32; 2], Option<[u32; 2]>);
 
     const TABLE_IV: [Row; 28] = [
         ("BKP", "SRD", [6, 0], None),
-        // HST has 24.46 % of the registers per CTA in Table IV and 28.13 % in Table III, with which these three do not fit.
+        // A CTA of HST has 24.46 % of the registers in Table IV and 28.13 % in Table III; with the latter these CTAs do not fit.
         ("BLK", "HST", [6, 1], Some([6, 0])),
         ("SPM", "HST", [2, 3], Some([2, 2])),
         ("SRD", "KMS", [2, 1], None),
@@ -129,7 +130,7 @@ pub(super) mod tests {
         ("SPM", "BLK", [2, 6], None),
         ("LBM", "BLK", [3, 4], None),
         ("HST", "KMS", [3, 1], None),
-        // min(r, opt(SPM)) of the algorithm is 2.
+        // The term min(r, opt(SPM)) of the algorithm is 2.
         ("LBM", "SPM", [3, 5], Some([3, 2])),
         ("SPM", "SRD", [2, 2], None),
         ("SPM", "KMS", [2, 1], None),
@@ -164,7 +165,7 @@ pub(super) mod tests {
     fn every_branch_of_algorithm_1() {
         let (up, optimal, down) = (kernel(256, 16, 0, 6, 6), kernel(128, 16, 0, 4, 8), kernel(256, 16, 0, 1, 6));
         assert_eq!(choose([&down, &up], &SM), [1, 5], "Down and Up: the rest");
-        assert_eq!(choose([&down, &optimal], &SM), [1, 4], "Down and Optimal: its optimum, which is less than the rest");
+        assert_eq!(choose([&down, &optimal], &SM), [1, 4], "Down and Optimal: the optimum of B, which is less than the rest");
         assert_eq!(choose([&down, &down], &SM), [1, 1]);
         assert_eq!(choose([&optimal, &optimal], &SM), [4, 4]);
         assert_eq!(choose([&optimal, &up], &SM), [4, 4], "Optimal and Up: the rest");

@@ -1,4 +1,4 @@
-//! The whole policy on hand-made observations of one SM.
+//! Tests of the whole policy on hand-made observations of one SM.
 
 use warpshard_base::{AppId, KernelIndex, SmId};
 use warpshard_control::{Controller, EventKind, KernelFacts, Peaks};
@@ -33,15 +33,15 @@ const OF_APP: [&str; 9] = [
     "ctas",
 ];
 
-/// A machine of one SM and `apps` applications of a kernel each, of whose CTAs six fit.
-struct Stand {
+/// A machine of one SM and `apps` applications, each with one kernel; six CTAs of a kernel fit the SM.
+struct TestScene {
     scene: Scene,
     policy: Box<dyn Controller>,
     cycle: u64,
     apps: usize,
 }
 
-impl Stand {
+impl TestScene {
     fn new(apps: usize, parameters: &str) -> Self {
         let mut scene = Scene { sms: Numbers::named(&OF_SM), sm_applications: Numbers::named(&OF_APP), ..Scene::default() };
         let one = kernel(256, 16, 0, 6, 6);
@@ -59,7 +59,8 @@ impl Stand {
         self.scene.cut(&mut *self.policy, 0, &[])
     }
 
-    /// 100 cycles with so many instructions of the SP pipelines, accesses and stalls, in which CTAs started and ended, by application.
+    /// Advances 100 cycles with these instructions of the SP pipelines, LD/ST accesses and stalls; `ctas` has the started and ended CTAs
+    /// per application.
     fn cut(&mut self, [sp, ldst, stalls]: [u64; 3], ctas: &[[u64; 2]], events: &[EventKind]) -> String {
         self.cycle += 100;
         self.scene.sms.values = vec![sp, 0, 0, 0, ldst, 0, 0, stalls, 0, 0, 0, 0];
@@ -73,7 +74,7 @@ impl Stand {
         self.scene.cut(&mut *self.policy, self.cycle, events)
     }
 
-    /// A sampling period in one cut, in which what ends starts anew.
+    /// Runs a sampling period in one cut, in which every ended CTA is replaced.
     fn period(&mut self, counts: [u64; 3], ctas: [u64; 2]) -> String {
         self.cut(counts, &ctas.map(|ctas| [ctas, ctas]), &[])
     }
@@ -81,9 +82,9 @@ impl Stand {
 
 #[test]
 fn the_first_numbers_are_those_of_algorithm_1_on_every_sm() {
-    let mut stand = Stand::new(2, "opt = [6, 1]");
+    let mut scene = TestScene::new(2, "opt = [6, 1]");
     assert_eq!(
-        stand.start(),
+        scene.start(),
         "kernel_ctas 5 for kernel 0 on every SM: static TLP modulation; bypass 0 for kernel 0 on every SM: nothing bypasses yet; \
          kernel_ctas 1 for kernel 1 on every SM: static TLP modulation; bypass 0 for kernel 1 on every SM: nothing bypasses yet"
     );
@@ -91,109 +92,109 @@ fn the_first_numbers_are_those_of_algorithm_1_on_every_sm() {
 
 #[test]
 fn a_period_moves_a_cta_to_the_kernel_that_prefers_the_critical_pipeline() {
-    let mut stand = Stand::new(2, "opt = [3, 3]\nbypass = false");
-    stand.start();
-    assert_eq!(stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]), "", "six are there: the first period begins");
-    assert_eq!(stand.period([50, 50, 0], [3, 3]), "", "it is the history");
+    let mut scene = TestScene::new(2, "opt = [3, 3]\nbypass = false");
+    scene.start();
+    assert_eq!(scene.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]), "", "six CTAs are resident: the first period begins");
+    assert_eq!(scene.period([50, 50, 0], [3, 3]), "", "the first period is the history");
     assert_eq!(
-        stand.period([40, 55, 0], [3, 3]),
+        scene.period([40, 55, 0], [3, 3]),
         "kernel_ctas 4 for kernel 0 on sm0: SP is critical; kernel_ctas 2 for kernel 1 on sm0: SP is critical"
     );
-    // The SM gets there.
-    assert_eq!(stand.cut([40, 50, 0], &[[1, 0], [0, 1]], &[]), "");
-    assert_eq!(stand.period([60, 60, 0], [4, 2]), "", "both are used more");
+    // The SM reaches the new numbers of CTAs.
+    assert_eq!(scene.cut([40, 50, 0], &[[1, 0], [0, 1]], &[]), "");
+    assert_eq!(scene.period([60, 60, 0], [4, 2]), "", "both pipelines are used more");
     assert_eq!(
-        stand.period([60, 20, 0], [4, 2]),
+        scene.period([60, 20, 0], [4, 2]),
         "kernel_ctas 3 for kernel 0 on sm0: LD/ST is critical; kernel_ctas 3 for kernel 1 on sm0: LD/ST is critical"
     );
 }
 
 #[test]
-fn within_its_optimum_a_kernel_gets_no_cta_more() {
-    let mut stand = Stand::new(2, "opt = [3, 3]\nbypass = false\nwithin_opt = true");
-    stand.start();
-    stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
-    stand.period([50, 50, 0], [3, 3]);
-    assert_eq!(stand.period([40, 55, 0], [3, 3]), "", "SP is critical, and the kernel that prefers it has three CTAs");
+fn within_opt_a_kernel_gets_no_more_ctas_than_its_optimum() {
+    let mut scene = TestScene::new(2, "opt = [3, 3]\nbypass = false\nwithin_opt = true");
+    scene.start();
+    scene.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
+    scene.period([50, 50, 0], [3, 3]);
+    assert_eq!(scene.period([40, 55, 0], [3, 3]), "", "SP is critical, and the kernel that prefers it has three CTAs");
 }
 
 #[test]
-fn bypassing_is_learnt_with_constant_numbers_of_ctas() {
-    let mut stand = Stand::new(2, "opt = [3, 3]\ndynamic = false");
-    stand.start();
-    stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
-    assert_eq!(stand.period([50, 50, 100], [3, 3]), "bypass 1 for kernel 0 on sm0: stalls of sampling periods");
-    assert_eq!(stand.cut([50, 50, 0], &[[1, 1], [0, 0]], &[]), "", "the CTA with the bit has started: a period begins");
+fn bypassing_is_learned_with_constant_numbers_of_ctas() {
+    let mut scene = TestScene::new(2, "opt = [3, 3]\ndynamic = false");
+    scene.start();
+    scene.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
+    assert_eq!(scene.period([50, 50, 100], [3, 3]), "bypass 1 for kernel 0 on sm0: stalls of sampling periods");
+    assert_eq!(scene.cut([50, 50, 0], &[[1, 1], [0, 0]], &[]), "", "the CTA with the bit has started: a period begins");
     assert_eq!(
-        stand.period([50, 50, 90], [3, 3]),
+        scene.period([50, 50, 90], [3, 3]),
         "bypass 0 for kernel 0 on sm0: stalls of sampling periods; bypass 1 for kernel 1 on sm0: stalls of sampling periods"
     );
-    assert_eq!(stand.cut([50, 50, 0], &[[3, 3], [1, 1]], &[]), "", "the old one has ended, the new one started");
-    assert_eq!(stand.period([50, 50, 80], [3, 3]), "bypass 2 for kernel 1 on sm0: stalls of sampling periods");
-    assert_eq!(stand.cut([50, 50, 0], &[[0, 0], [1, 1]], &[]), "");
-    assert_eq!(stand.period([50, 50, 85], [3, 3]), "bypass 1 for kernel 1 on sm0: stalls of sampling periods");
-    assert_eq!(stand.cut([50, 50, 0], &[[3, 3], [3, 3]], &[]), "");
-    assert_eq!(stand.period([50, 50, 10], [3, 3]), "", "it has learnt");
+    assert_eq!(scene.cut([50, 50, 0], &[[3, 3], [1, 1]], &[]), "", "the old CTA has ended, the new CTA has started");
+    assert_eq!(scene.period([50, 50, 80], [3, 3]), "bypass 2 for kernel 1 on sm0: stalls of sampling periods");
+    assert_eq!(scene.cut([50, 50, 0], &[[0, 0], [1, 1]], &[]), "");
+    assert_eq!(scene.period([50, 50, 85], [3, 3]), "bypass 1 for kernel 1 on sm0: stalls of sampling periods");
+    assert_eq!(scene.cut([50, 50, 0], &[[3, 3], [3, 3]], &[]), "");
+    assert_eq!(scene.period([50, 50, 10], [3, 3]), "", "the learning is done");
 }
 
 #[test]
 fn learning_begins_after_a_period_that_changed_nothing() {
-    let mut stand = Stand::new(2, "opt = [3, 3]");
-    stand.start();
-    stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
-    assert_eq!(stand.period([50, 50, 100], [3, 3]), "");
-    assert_eq!(stand.period([60, 60, 100], [3, 3]), "", "both pipelines are used more: it learns from now on");
-    assert_eq!(stand.period([10, 60, 100], [3, 3]), "bypass 1 for kernel 0 on sm0: stalls of sampling periods");
+    let mut scene = TestScene::new(2, "opt = [3, 3]");
+    scene.start();
+    scene.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
+    assert_eq!(scene.period([50, 50, 100], [3, 3]), "");
+    assert_eq!(scene.period([60, 60, 100], [3, 3]), "", "both pipelines are used more: learning begins with the next period");
+    assert_eq!(scene.period([10, 60, 100], [3, 3]), "bypass 1 for kernel 0 on sm0: stalls of sampling periods");
 }
 
 #[test]
-fn the_kernel_that_is_left_gets_everything() {
-    let mut stand = Stand::new(2, "opt = [3, 3]");
-    stand.start();
-    let said = stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[EventKind::KernelDispatched(KernelIndex(1))]);
+fn the_remaining_kernel_gets_all_ctas() {
+    let mut scene = TestScene::new(2, "opt = [3, 3]");
+    scene.start();
+    let decided = scene.cut([50, 50, 0], &[[3, 0], [3, 0]], &[EventKind::KernelDispatched(KernelIndex(1))]);
     assert_eq!(
-        said,
-        "kernel_ctas 6 for kernel 0 on every SM: the other has no CTAs left; bypass 0 for kernel 0 on every SM: it has the L1 for itself"
+        decided,
+        "kernel_ctas 6 for kernel 0 on every SM: the other kernel has no CTAs left; bypass 0 for kernel 0 on every SM: no other kernel uses the L1"
     );
-    assert_eq!(stand.policy.triggers().len(), 2);
-    stand.cut([50, 50, 0], &[[0, 0], [0, 0]], &[EventKind::ApplicationEnded(AppId(0))]);
-    assert!(stand.policy.triggers().is_empty());
+    assert_eq!(scene.policy.triggers().len(), 2);
+    scene.cut([50, 50, 0], &[[0, 0], [0, 0]], &[EventKind::ApplicationEnded(AppId(0))]);
+    assert!(scene.policy.triggers().is_empty());
 }
 
 #[test]
-fn of_a_pool_two_run_and_the_next_joins_when_one_has_no_ctas_left() {
-    let mut stand = Stand::new(4, "opt = [6, 1, 6, 6]\npreference = [0.5, 0.4, 0.3, 2.0]\nbypass = false");
-    let said = stand.start();
-    assert!(said.starts_with("kernel_ctas 0 for kernel 0 on every SM: waits in the pool; kernel_ctas 0 for kernel 2"), "{said}");
-    assert!(said.contains("kernel_ctas 1 for kernel 1 on every SM: static") && said.contains("kernel_ctas 5 for kernel 3"), "{said}");
-    let said = stand.cut([50, 50, 0], &[[0, 0], [1, 0], [0, 0], [5, 0]], &[EventKind::KernelDispatched(KernelIndex(3))]);
-    assert!(said.starts_with("kernel_ctas 5 for kernel 0") && said.contains("kernel_ctas 1 for kernel 1"), "{said}");
+fn two_kernels_of_a_pool_run_and_the_next_replaces_a_dispatched_one() {
+    let mut scene = TestScene::new(4, "opt = [6, 1, 6, 6]\npreference = [0.5, 0.4, 0.3, 2.0]\nbypass = false");
+    let decided = scene.start();
+    assert!(decided.starts_with("kernel_ctas 0 for kernel 0 on every SM: waits in the pool; kernel_ctas 0 for kernel 2"), "{decided}");
+    assert!(decided.contains("kernel_ctas 1 for kernel 1 on every SM: static") && decided.contains("kernel_ctas 5 for kernel 3"), "{decided}");
+    let decided = scene.cut([50, 50, 0], &[[0, 0], [1, 0], [0, 0], [5, 0]], &[EventKind::KernelDispatched(KernelIndex(3))]);
+    assert!(decided.starts_with("kernel_ctas 5 for kernel 0") && decided.contains("kernel_ctas 1 for kernel 1"), "{decided}");
 }
 
 #[test]
-fn fixed_numbers_are_those_given() {
-    let mut stand = Stand::new(2, "ctas = [4, 2]\ndynamic = false\nbypass = false");
+fn fixed_numbers_are_applied() {
+    let mut scene = TestScene::new(2, "ctas = [4, 2]\ndynamic = false\nbypass = false");
     assert_eq!(
-        stand.start(),
+        scene.start(),
         "kernel_ctas 4 for kernel 0 on every SM: fixed numbers; kernel_ctas 2 for kernel 1 on every SM: fixed numbers"
     );
-    assert_eq!(stand.policy.triggers().len(), 2, "no sampling");
+    assert_eq!(scene.policy.triggers().len(), 2, "no sampling");
 }
 
 #[test]
-fn what_there_is_nothing_to_manage_of_is_left_alone() {
-    assert_eq!(Stand::new(1, "opt = [3, 3]").start(), "one application has the GPU: there is nothing to manage");
-    assert_eq!(Stand::new(3, "opt = [3, 3]").start(), "numbers of 2 applications do not suit 3: nothing is set");
+fn a_single_application_and_wrong_counts_are_not_managed() {
+    assert_eq!(TestScene::new(1, "opt = [3, 3]").start(), "one application has the GPU: there is nothing to manage");
+    assert_eq!(TestScene::new(3, "opt = [3, 3]").start(), "numbers are given for 2 applications, but there are 3: nothing is set");
 }
 
 #[test]
 fn signals_have_the_utilisations_of_a_period() {
-    let mut stand = Stand::new(2, "opt = [3, 3]");
-    stand.start();
-    stand.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
-    stand.scene.sms.values = vec![50, 0, 0, 0, 25, 0, 0, 7, 0, 2, 0, 0];
-    stand.scene.sm_applications.values = [[0, 0, 0, 0, 0, 0, 0, 3, 3]; 2].concat();
-    let signals = stand.scene.signals(&mut *stand.policy, 200);
+    let mut scene = TestScene::new(2, "opt = [3, 3]");
+    scene.start();
+    scene.cut([50, 50, 0], &[[3, 0], [3, 0]], &[]);
+    scene.scene.sms.values = vec![50, 0, 0, 0, 25, 0, 0, 7, 0, 2, 0, 0];
+    scene.scene.sm_applications.values = [[0, 0, 0, 0, 0, 0, 0, 3, 3]; 2].concat();
+    let signals = scene.scene.signals(&mut *scene.policy, 200);
     let sm = Some(SmId(0));
     assert_eq!(signals, [(sm, "sp", 0.25), (sm, "ldst", 0.25), (sm, "stalls", 9.0)]);
 }

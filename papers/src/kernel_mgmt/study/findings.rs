@@ -1,4 +1,4 @@
-//! What the runs show: tables of kernels and groups, and the paper's figures.
+//! Results of the runs: tables of kernels and groups, and our figures for the published values.
 
 use warpshard_report::bars::{Bars, Group as BarGroup};
 use warpshard_lab::output::StudyOutput;
@@ -6,21 +6,21 @@ use warpshard_lab::published::Value;
 use warpshard_lab::statistics::{mean, percent_over};
 use warpshard_lab::verdict::{Aggregate, Ended, Headline};
 
-use super::published::{Of, Quantity, Type, name, of, published};
-use super::task::{Occupancy, Taken};
+use super::published::{Quantity, Selector, Type, group_name, kernel_at, published};
+use super::task::{Occupancy, RunResult};
 
-/// A kernel alone, with 1, 2, ... CTAs on each SM.
+/// The runs of a kernel alone, with 1, 2, ... CTAs per SM.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Profiled {
+pub(super) struct ProfileRuns {
     pub(super) kernel: usize,
     pub(super) occupancy: Occupancy,
-    pub(super) runs: Vec<Taken>,
-    /// By how much more of the cycles all CTAs have to take before fewer are the optimum.
+    pub(super) runs: Vec<RunResult>,
+    /// The fraction by which the run with all CTAs must exceed the fewest cycles before a smaller number is the optimum.
     pub(super) tolerance: f64,
 }
 
-impl Profiled {
-    /// CTAs per SM with which it takes the fewest cycles; all that fit where these take few more.
+impl ProfileRuns {
+    /// Returns the CTAs per SM with the fewest cycles, or all CTAs that fit if their cycles are within the tolerance.
     pub(super) fn opt(&self) -> u32 {
         let best = self.runs.iter().enumerate().min_by_key(|(_, run)| run.cycles);
         let all = self.runs.last().filter(|all| {
@@ -33,60 +33,60 @@ impl Profiled {
         Type::of(self.opt(), self.occupancy.most)
     }
 
-    fn best(&self) -> &Taken {
+    fn best(&self) -> &RunResult {
         &self.runs[self.opt() as usize - 1]
     }
 
-    /// Use of the SP pipelines over that of the LD/ST pipeline.
+    /// Returns the utilisation of the SP pipelines over the utilisation of the LD/ST pipeline.
     pub(super) fn preference(&self) -> f64 {
         self.best().sp.max(1e-4) / self.best().ldst.max(1e-4)
     }
 }
 
-/// Kernels that share the GPU.
+/// The runs of a group of kernels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Group {
     pub(super) members: Vec<usize>,
-    pub(super) left_over: Taken,
-    /// With static TLP modulation, also with dynamic, also with bypassing.
-    pub(super) first: Taken,
-    pub(super) dynamic: Taken,
-    pub(super) bypassing: Taken,
-    pub(super) smart_even: Taken,
-    pub(super) smc: Option<Taken>,
-    /// With these numbers of CTAs.
-    pub(super) fixed: Vec<([u32; 2], Taken)>,
+    pub(super) left_over: RunResult,
+    /// The run with static TLP modulation. `dynamic` adds dynamic modulation, and `bypassing` adds cache bypassing.
+    pub(super) first: RunResult,
+    pub(super) dynamic: RunResult,
+    pub(super) bypassing: RunResult,
+    pub(super) smart_even: RunResult,
+    pub(super) smc: Option<RunResult>,
+    /// The runs of an exhaustive search, each with its fixed numbers of CTAs.
+    pub(super) fixed: Vec<([u32; 2], RunResult)>,
 }
 
 impl Group {
-    /// The speedup of a run over LeftOver, in percent.
-    fn gain(&self, run: &Taken) -> f64 {
+    /// Returns the speedup of a run over LeftOver, in percent.
+    fn gain(&self, run: &RunResult) -> f64 {
         percent_over(self.left_over.cycles as f64, run.cycles as f64)
     }
 
-    fn energy(&self, run: &Taken) -> f64 {
+    fn energy(&self, run: &RunResult) -> f64 {
         percent_over(self.left_over.joules, run.joules)
     }
 
     fn published(&self) -> Option<&'static super::published::Pair> {
-        let names: Vec<&str> = self.members.iter().map(|member| of(*member).name.as_str()).collect();
+        let names: Vec<&str> = self.members.iter().map(|member| kernel_at(*member).name.as_str()).collect();
         published().own.pair.iter().find(|pair| pair.kernels.iter().map(String::as_str).eq(names.iter().copied()))
     }
 
-    /// The least cycles of an exhaustive search, with the numbers of CTAs.
-    fn best(&self) -> Option<&([u32; 2], Taken)> {
+    /// Returns the fastest run of an exhaustive search, with its numbers of CTAs.
+    fn best(&self) -> Option<&([u32; 2], RunResult)> {
         self.fixed.iter().min_by_key(|(_, run)| run.cycles)
     }
 }
 
-/// All runs.
+/// The runs of a study.
 pub(super) struct Results {
-    pub(super) profiles: Vec<Profiled>,
+    pub(super) profiles: Vec<ProfileRuns>,
     pub(super) groups: Vec<Group>,
 }
 
 impl Results {
-    /// Threads, shared memory and registers of an SM that a group's static choice uses, in percent.
+    /// Returns the utilisation of threads, shared memory and registers of an SM by the static choice of a group, in percent.
     fn utilisation(&self, group: &Group) -> [f64; 3] {
         let each = |member: &usize| self.profiles.iter().find(|profiled| profiled.kernel == *member).map(|one| one.occupancy.each);
         let mut sums = [0.0; 3];
@@ -107,22 +107,22 @@ impl Results {
         Headline::new(&self.groups.iter().collect::<Vec<_>>(), &by)
     }
 
-    /// The share of the groups in percent for which `right` is true.
+    /// Returns the percentage of groups for which `right` is true.
     fn share(&self, right: impl Fn(&Group) -> bool) -> Option<f64> {
         let all = self.groups.len();
         (all > 0).then(|| 100.0 * self.groups.iter().filter(|group| right(group)).count() as f64 / all as f64)
     }
 
-    /// The mean change of the L1's miss rate by bypassing, in percent, of the pairs that the paper names.
+    /// Returns the mean change of the L1 miss rate by bypassing, in percent, over the pairs that the paper names.
     fn bypassing_misses(&self) -> Option<f64> {
         let named = ["BKP_KMS", "HST_KMS", "LBM_STC"];
-        let some = self.groups.iter().filter(|group| named.contains(&name(&group.members).as_str()));
+        let some = self.groups.iter().filter(|group| named.contains(&group_name(&group.members).as_str()));
         mean(some.map(|group| percent_over(group.bypassing.miss_rate(), group.dynamic.miss_rate())))
     }
 
-    /// Adds our figure for a published value.
-    fn grade(&self, value: &Value<Of>, output: &mut StudyOutput) {
-        let gain = |run: fn(&Group) -> &Taken| self.headline(&|group| Some(group.gain(run(group))));
+    /// Computes our figure for a published value and adds the comparison to the output.
+    fn grade(&self, value: &Value<Selector>, output: &mut StudyOutput) {
+        let gain = |run: fn(&Group) -> &RunResult| self.headline(&|group| Some(group.gain(run(group))));
         let used = |part: usize| self.headline(&|group| Some(self.utilisation(group)[part]));
         match value.of.quantity {
             Quantity::Static => drop(output.graded(value, &gain(|group| &group.first))),
@@ -144,7 +144,7 @@ impl Results {
                 output.graded(value, &self.headline(&|group| Some(change(group))));
             }
             Quantity::Types => {
-                let right = self.profiles.iter().filter(|one| one.kind() == of(one.kernel).kind).count();
+                let right = self.profiles.iter().filter(|one| one.kind() == kernel_at(one.kernel).kind).count();
                 output.graded_number(value, Some(100.0 * right as f64 / self.profiles.len().max(1) as f64), "");
             }
             Quantity::Choices => {
@@ -171,17 +171,17 @@ impl Results {
     }
 }
 
-/// Numbers of CTAs as the paper writes them.
-fn numbers(ctas: &[u32]) -> String {
+/// Formats numbers of CTAs in the notation of the paper.
+fn format_ctas(ctas: &[u32]) -> String {
     let all: Vec<String> = ctas.iter().map(u32::to_string).collect();
     format!("{{{}}}", all.join(", "))
 }
 
-fn percents(all: [f64; 3]) -> String {
+fn format_percents(all: [f64; 3]) -> String {
     all.map(|one| format!("{one:.1}")).join(" / ")
 }
 
-/// Adds the tables of the pairs, the comparison and the picture.
+/// Adds the tables of the pairs, the comparison and the bar chart to the output.
 pub(super) fn show_pairs(output: &mut StudyOutput, results: &Results) {
     output.columns(&[
         "pair",
@@ -196,11 +196,11 @@ pub(super) fn show_pairs(output: &mut StudyOutput, results: &Results) {
         "per joule %",
     ]);
     for group in &results.groups {
-        let gain = |run: &Taken| format!("{:+.1}", group.gain(run));
+        let gain = |run: &RunResult| format!("{:+.1}", group.gain(run));
         output.row(vec![
-            name(&group.members),
-            numbers(&group.first.chosen),
-            group.published().map_or_else(String::new, |pair| numbers(&pair.ctas)),
+            group_name(&group.members),
+            format_ctas(&group.first.chosen),
+            group.published().map_or_else(String::new, |pair| format_ctas(&pair.ctas)),
             group.left_over.cycles.to_string(),
             gain(&group.first),
             gain(&group.dynamic),
@@ -216,7 +216,7 @@ pub(super) fn show_pairs(output: &mut StudyOutput, results: &Results) {
     bars(output, results);
 }
 
-/// What the runs of the pairs counted.
+/// Adds the table of counters of the pairs.
 fn show_signals(output: &mut StudyOutput, results: &Results) {
     let header = [
         "pair",
@@ -233,12 +233,12 @@ fn show_signals(output: &mut StudyOutput, results: &Results) {
     ];
     let rows = results.groups.iter().map(|group| {
         let (before, after) = (&group.left_over, &group.bypassing);
-        let misses = |run: &Taken| format!("{:.1}", 100.0 * run.miss_rate());
+        let misses = |run: &RunResult| format!("{:.1}", 100.0 * run.miss_rate());
         let change = |after: u64, before: u64| format!("{:+.1}", percent_over(after as f64, before as f64));
         vec![
-            name(&group.members),
-            percents(results.utilisation(group)),
-            group.published().map_or_else(String::new, |pair| percents(pair.utilisation)),
+            group_name(&group.members),
+            format_percents(results.utilisation(group)),
+            group.published().map_or_else(String::new, |pair| format_percents(pair.utilisation)),
             misses(before),
             misses(&group.dynamic),
             misses(after),
@@ -250,16 +250,16 @@ fn show_signals(output: &mut StudyOutput, results: &Results) {
         ]
     });
     output.section(
-        "What the pairs counted, with bypassing against LeftOver",
+        "Counters of the pairs, with bypassing against LeftOver",
         "signals.csv",
         header.map(String::from).to_vec(),
         rows.collect(),
     );
 }
 
-/// The row of a kernel that ran alone.
-pub(super) fn profile_row(one: &Profiled) -> Vec<String> {
-    let (kernel, best) = (of(one.kernel), one.best());
+/// Returns the table row of a kernel that ran alone.
+pub(super) fn profile_row(one: &ProfileRuns) -> Vec<String> {
+    let (kernel, best) = (kernel_at(one.kernel), one.best());
     let cycles: Vec<String> = one.runs.iter().map(|run| run.cycles.to_string()).collect();
     vec![
         kernel.name.clone(),
@@ -269,8 +269,8 @@ pub(super) fn profile_row(one: &Profiled) -> Vec<String> {
         kernel.most.to_string(),
         one.kind().name().into(),
         kernel.kind.name().into(),
-        percents(one.occupancy.each.map(|each| each * f64::from(one.opt()))),
-        percents(kernel.utilisation),
+        format_percents(one.occupancy.each.map(|each| each * f64::from(one.opt()))),
+        format_percents(kernel.utilisation),
         cycles.join(" "),
         format!("{:.1}", 100.0 * best.sp),
         format!("{:.1}", 100.0 * best.ldst),
@@ -279,7 +279,7 @@ pub(super) fn profile_row(one: &Profiled) -> Vec<String> {
     ]
 }
 
-/// Table III: profiles beside the paper's.
+/// Adds the profiles of the kernels next to the published ones (Table III).
 fn show_profiles(output: &mut StudyOutput, results: &Results) {
     let header = [
         "kernel",
@@ -301,13 +301,13 @@ fn show_profiles(output: &mut StudyOutput, results: &Results) {
     output.section("Kernels alone", "kernels.csv", header.map(String::from).to_vec(), rows.collect());
 }
 
-/// Adds the tables of the pools, and the comparison.
+/// Adds the tables of the pools and the comparison to the output.
 pub(super) fn show_pools(output: &mut StudyOutput, results: &Results) {
     output.columns(&["pool", "LeftOver", "static %", "dynamic %", "bypassing %", "Smart-Even %", "per joule %"]);
     for group in &results.groups {
-        let gain = |run: &Taken| format!("{:+.1}", group.gain(run));
+        let gain = |run: &RunResult| format!("{:+.1}", group.gain(run));
         output.row(vec![
-            name(&group.members),
+            group_name(&group.members),
             group.left_over.cycles.to_string(),
             gain(&group.first),
             gain(&group.dynamic),
@@ -326,9 +326,9 @@ pub(super) fn show_exhaustive(output: &mut StudyOutput, results: &Results) {
     for group in &results.groups {
         let Some((ctas, best)) = group.best() else { continue };
         output.row(vec![
-            name(&group.members),
-            numbers(&group.first.chosen),
-            numbers(ctas),
+            group_name(&group.members),
+            format_ctas(&group.first.chosen),
+            format_ctas(ctas),
             group.fixed.len().to_string(),
             format!("{:+.1}", group.gain(&group.first)),
             format!("{:+.1}", group.gain(best)),
@@ -352,7 +352,7 @@ fn bars(output: &mut StudyOutput, results: &Results) {
             title: "Speedup over LeftOver".into(),
             y: "%".into(),
             series: ["static", "dynamic", "bypassing", "Smart-Even", "SMC"].map(String::from).to_vec(),
-            groups: results.groups.iter().map(|group| BarGroup { name: name(&group.members), values: values(group) }).collect(),
+            groups: results.groups.iter().map(|group| BarGroup { name: group_name(&group.members), values: values(group) }).collect(),
             line: None,
         },
     );

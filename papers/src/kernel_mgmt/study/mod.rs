@@ -1,13 +1,14 @@
 //! `study kernel-mgmt`: two kernels that share every SM under kernel management (Liang and Li, ACM TECS 16(4), 2017).
 //!
-//! In: the kernels of the paper's Table III as programs. Each runs alone with every number of CTAs per SM, which gives its profile: the
-//! number at which it is fastest, its type, and which pipelines it uses. With these profiles every pair of Table IV runs one after
-//! the other (LeftOver), with static TLP modulation, also with dynamic, also with cache bypassing, and with SMs of their own (Smart-Even,
-//! SMC). Out: speedup, energy, L1 misses and stalls over LeftOver, beside the paper's.
+//! In: the kernels of the paper's Table III as programs. Each kernel runs alone with every number of CTAs per SM for its profile: the
+//! fastest number of CTAs, the type, and the utilisation of the pipelines. With these profiles every pair of Table IV runs under LeftOver
+//! (one kernel after the other), with static TLP modulation, with dynamic modulation added, with cache bypassing added, and with SMs
+//! divided between the kernels (Smart-Even, SMC). Out: speedup, energy, L1 misses and stalls over LeftOver, next to the published values.
 //!
-//! `--configuration pools` runs four and five kernels, `--configuration exhaustive` every number of CTAs of the pairs, `--configuration fits`
-//! the pairs of KMS with an input of which one CTA fits the L1, `fits=N` with N features. In `within-opt` and `fits-within-opt` dynamic modulation gives no kernel more
-//! CTAs than its optimum, which the paper does not say. `revised` has the L1's index, the optima and the matrix of D-034.
+//! `--configuration pools` runs groups of four and five kernels, `--configuration exhaustive` all numbers of CTAs of the pairs,
+//! `--configuration fits` the pairs of KMS with an input of which one CTA fits the L1, `fits=N` with N features. In `within-opt` and
+//! `fits-within-opt` dynamic modulation gives no kernel more CTAs than its optimum; the paper has no such limit. `revised` has the L1
+//! index, the optima and the matrix of D-034.
 
 mod findings;
 mod published;
@@ -22,11 +23,11 @@ use warpshard_lab::Lab;
 use warpshard_lab::request::Request;
 use warpshard_lab::output::{StudyError, StudyOutput};
 
-use findings::{Group, Profiled, Results};
-use published::{Input, kernel, kernels, published};
-use task::{Occupancy, Run, Scheme, Taken, occupancy};
+use findings::{Group, ProfileRuns, Results};
+use published::{Input, kernel_index, kernels, published};
+use task::{Occupancy, Run, Scheme, RunResult, occupancy};
 
-/// What is run after the profiles.
+/// The runs after the profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Configuration {
     Pairs,
@@ -34,16 +35,16 @@ enum Configuration {
     Exhaustive,
     /// The pairs, with numbers of CTAs that do not exceed the optimum of either kernel.
     WithinOpt,
-    /// The pairs of kernels whose inputs have features, with so many.
+    /// The pairs with a kernel whose input has features, with this number of features.
     Fits(u32),
-    /// Both.
+    /// `Fits` with the limit of `WithinOpt`.
     FitsWithinOpt(u32),
-    /// The pairs with the hashed index of Fermi's L1, optima beyond a tolerance and a banded matrix for SPM (D-034).
+    /// The pairs with the hashed index of Fermi's L1, optima beyond a tolerance, and a finite-element matrix for SPM (D-034).
     Revised,
 }
 
-/// Features with which the rows of one CTA fit the L1.
-const FITTING: u32 = 16;
+/// Number of features with which the rows of one CTA fit the L1.
+const FITTING_FEATURES: u32 = 16;
 
 impl Configuration {
     const ALL: [(&'static str, Self); 7] = [
@@ -51,12 +52,12 @@ impl Configuration {
         ("pools", Self::Pools),
         ("exhaustive", Self::Exhaustive),
         ("within-opt", Self::WithinOpt),
-        ("fits", Self::Fits(FITTING)),
-        ("fits-within-opt", Self::FitsWithinOpt(FITTING)),
+        ("fits", Self::Fits(FITTING_FEATURES)),
+        ("fits-within-opt", Self::FitsWithinOpt(FITTING_FEATURES)),
         ("revised", Self::Revised),
     ];
 
-    /// The features of kernels whose inputs have any, where it says how many.
+    /// Returns the number of features of inputs that have features, if the configuration sets it.
     fn features(self) -> Option<u32> {
         match self {
             Self::Fits(features) | Self::FitsWithinOpt(features) => Some(features),
@@ -64,7 +65,7 @@ impl Configuration {
         }
     }
 
-    /// Whether dynamic modulation gives no kernel more CTAs than its optimum.
+    /// Returns true if dynamic modulation gives no kernel more CTAs than its optimum.
     fn within_opt(self) -> bool {
         matches!(self, Self::WithinOpt | Self::FitsWithinOpt(_))
     }
@@ -91,14 +92,14 @@ impl Configuration {
     }
 }
 
-/// Makes runs of kernels by their places in Table III.
-struct Maker<'a> {
+/// A builder of runs, for kernels given by their indices in Table III.
+struct RunBuilder<'a> {
     request: &'a Request,
     input: Input,
     within_opt: bool,
 }
 
-impl Maker<'_> {
+impl RunBuilder<'_> {
     fn run(&self, members: &[usize], scheme: Scheme) -> Run {
         let index = (self.input == Input::Revised).then(|| ("gpu.sm.l1.cache.index".to_owned(), "fermi".to_owned()));
         let settings = index.into_iter().chain(self.request.set.iter().cloned()).collect();
@@ -107,10 +108,10 @@ impl Maker<'_> {
     }
 }
 
-/// Runs everything.
+/// Runs the study.
 ///
 /// # Errors
-/// When the programs are not there, an option is wrong, or a run fails.
+/// Returns an error if a program does not exist, an option is wrong, or a run fails.
 pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let configuration = Configuration::of(request.configuration.as_deref()).map_err(StudyError::input)?;
     let among = |number: usize| request.pairs.is_empty() || request.pairs.iter().any(|(first, last)| (*first..=*last).contains(&number));
@@ -131,11 +132,11 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
         None if request.full => Input::Full,
         None => Input::Quick,
     };
-    let (maker, lab) = (Maker { request, input, within_opt: configuration.within_opt() }, request.lab());
-    let profiles = profiles(&groups, &maker, &lab).map_err(StudyError::input)?;
+    let (builder, lab) = (RunBuilder { request, input, within_opt: configuration.within_opt() }, request.lab());
+    let profiles = profiles(&groups, &builder, &lab).map_err(StudyError::input)?;
     let groups = match configuration {
-        Configuration::Exhaustive => exhaustive(groups, &profiles, &maker, &lab),
-        _ => managed(groups, &profiles, &maker, &lab),
+        Configuration::Exhaustive => exhaustive(groups, &profiles, &builder, &lab),
+        _ => managed(groups, &profiles, &builder, &lab),
     };
     let results = Results { profiles, groups: groups.map_err(StudyError::input)? };
     let title = format!("kernels that share SMs under kernel management, compared with {}", published().source);
@@ -152,45 +153,45 @@ pub(super) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
-/// The groups of kernels of a configuration, by their places in Table III: pairs in the order of Table IV.
+/// Returns the groups of a configuration, as indices of kernels in Table III: pairs in the order of Table IV.
 fn all_groups(configuration: Configuration) -> Vec<Vec<usize>> {
     let own = &published().own;
     match configuration {
-        Configuration::Pools => own.pool.iter().map(|pool| pool.iter().map(|name| kernel(name)).collect()).collect(),
+        Configuration::Pools => own.pool.iter().map(|pool| pool.iter().map(|name| kernel_index(name)).collect()).collect(),
         _ => {
-            let pairs = own.pair.iter().map(|pair| pair.kernels.iter().map(|name| kernel(name)).collect());
+            let pairs = own.pair.iter().map(|pair| pair.kernels.iter().map(|name| kernel_index(name)).collect());
             let have = |members: &Vec<usize>| members.iter().any(|member| !kernels()[*member].features.is_empty());
             pairs.filter(|members| configuration.features().is_none() || have(members)).collect()
         }
     }
 }
 
-/// Runs the kernels of the groups alone, with every number of CTAs per SM.
-fn profiles(groups: &[Vec<usize>], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<Profiled>, TaskError> {
+/// Runs each kernel of the groups alone, with every number of CTAs per SM.
+fn profiles(groups: &[Vec<usize>], builder: &RunBuilder<'_>, lab: &Lab) -> Result<Vec<ProfileRuns>, TaskError> {
     let mut members: Vec<usize> = groups.iter().flatten().copied().collect();
     members.sort_unstable();
     members.dedup();
-    let machine = maker.run(&members, Scheme::LeftOver).machine()?.machine;
+    let machine = builder.run(&members, Scheme::LeftOver).machine()?.machine;
     let of =
-        |member: &usize| -> Result<(usize, Occupancy), TaskError> { Ok((*member, occupancy(&kernels()[*member], &machine, maker.input)?)) };
+        |member: &usize| -> Result<(usize, Occupancy), TaskError> { Ok((*member, occupancy(&kernels()[*member], &machine, builder.input)?)) };
     let known: Vec<(usize, Occupancy)> = members.iter().map(of).collect::<Result<_, _>>()?;
     let runs: Vec<Run> =
-        known.iter().flat_map(|(member, known)| (1..=known.most).map(|ctas| maker.run(&[*member], Scheme::Alone(ctas)))).collect();
+        known.iter().flat_map(|(member, known)| (1..=known.most).map(|ctas| builder.run(&[*member], Scheme::Alone(ctas)))).collect();
     let mut taken = lab.all(&runs)?.into_iter();
     let profiled = |(kernel, occupancy): (usize, Occupancy)| {
-        let runs: Vec<Taken> = taken.by_ref().take(occupancy.most as usize).collect();
-        let tolerance = if maker.input == Input::Revised { published().own.parameters.tolerance } else { 0.0 };
-        Profiled { kernel, occupancy, runs, tolerance }
+        let runs: Vec<RunResult> = taken.by_ref().take(occupancy.most as usize).collect();
+        let tolerance = if builder.input == Input::Revised { published().own.parameters.tolerance } else { 0.0 };
+        ProfileRuns { kernel, occupancy, runs, tolerance }
     };
     Ok(known.into_iter().map(profiled).collect())
 }
 
-/// The schemes that every group is run with, after LeftOver.
-fn schemes(members: &[usize], profiles: &[Profiled], within_opt: bool) -> Vec<Scheme> {
+/// Returns the schemes that each group runs under, LeftOver first.
+fn schemes(members: &[usize], profiles: &[ProfileRuns], within_opt: bool) -> Vec<Scheme> {
     let of = |member: &usize| profiles.iter().find(|profiled| profiled.kernel == *member).expect("every member is profiled");
     let opt: Vec<u32> = members.iter().map(|member| of(member).opt()).collect();
     let preference: Vec<f64> = members.iter().map(|member| of(member).preference()).collect();
-    // Static modulation alone is within it anyway.
+    // Static modulation alone never exceeds the optimum.
     let managed = |dynamic, bypass| Scheme::Managed {
         opt: opt.clone(),
         preference: preference.clone(),
@@ -205,11 +206,11 @@ fn schemes(members: &[usize], profiles: &[Profiled], within_opt: bool) -> Vec<Sc
     schemes
 }
 
-/// Runs the groups with all schemes.
-fn managed(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<Group>, TaskError> {
+/// Runs the groups under all schemes.
+fn managed(groups: Vec<Vec<usize>>, profiles: &[ProfileRuns], builder: &RunBuilder<'_>, lab: &Lab) -> Result<Vec<Group>, TaskError> {
     let runs: Vec<Run> = groups
         .iter()
-        .flat_map(|members| schemes(members, profiles, maker.within_opt).into_iter().map(|scheme| maker.run(members, scheme)))
+        .flat_map(|members| schemes(members, profiles, builder.within_opt).into_iter().map(|scheme| builder.run(members, scheme)))
         .collect();
     let mut taken = lab.all(&runs)?.into_iter();
     let group = |members: Vec<usize>| {
@@ -221,8 +222,8 @@ fn managed(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>, la
     Ok(groups.into_iter().map(group).collect())
 }
 
-/// Runs the pairs with LeftOver, static modulation, and every number of CTAs that fits.
-fn exhaustive(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>, lab: &Lab) -> Result<Vec<Group>, TaskError> {
+/// Runs the pairs under LeftOver, with static modulation, and with every number of CTAs that fits.
+fn exhaustive(groups: Vec<Vec<usize>>, profiles: &[ProfileRuns], builder: &RunBuilder<'_>, lab: &Lab) -> Result<Vec<Group>, TaskError> {
     let space = |members: &[usize]| -> Vec<[u32; 2]> {
         let of = |member: usize| profiles.iter().find(|profiled| profiled.kernel == member).expect("every member is profiled").occupancy;
         let (a, b) = (of(members[0]), of(members[1]));
@@ -236,7 +237,7 @@ fn exhaustive(groups: Vec<Vec<usize>>, profiles: &[Profiled], maker: &Maker<'_>,
     let of = |members: &Vec<usize>| {
         let fixed = space(members).into_iter().map(Scheme::Fixed);
         let first = schemes(members, profiles, false).into_iter().take(2);
-        first.chain(fixed).map(|scheme| maker.run(members, scheme)).collect::<Vec<Run>>()
+        first.chain(fixed).map(|scheme| builder.run(members, scheme)).collect::<Vec<Run>>()
     };
     let runs: Vec<Run> = groups.iter().flat_map(of).collect();
     let mut taken = lab.all(&runs)?.into_iter();

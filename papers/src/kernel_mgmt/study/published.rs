@@ -1,4 +1,4 @@
-//! What the paper states, and its kernels.
+//! The published figures of the paper, and its kernels.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,17 +9,17 @@ use serde::Deserialize;
 use warpshard_lab::error::TaskError;
 use warpshard_lab::published::{Published, read};
 
-/// The study's part of the file.
+/// The sections of `kernel-mgmt.toml` that only this study has.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Own {
+pub(super) struct StudyData {
     pub(super) parameters: Parameters,
     pub(super) kernel: Vec<Kernel>,
     pub(super) pair: Vec<Pair>,
     pub(super) pool: Vec<Vec<String>>,
 }
 
-/// The file explains each.
+/// Parameters of the study; `kernel-mgmt.toml` explains each.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameters {
@@ -28,7 +28,7 @@ pub(super) struct Parameters {
     pub(super) tolerance: f64,
 }
 
-/// The types of Table III.
+/// The kernel types of Table III.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Type {
@@ -38,7 +38,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// The type of a kernel that is fastest with `opt` of at most `most` CTAs on an SM (Section 4.1).
+    /// Returns the type of a kernel that is fastest with `opt` CTAs per SM, of which `most` fit (Section 4.1).
     pub(super) fn of(opt: u32, most: u32) -> Self {
         match opt {
             _ if opt == most => Self::Up,
@@ -56,15 +56,15 @@ impl Type {
     }
 }
 
-/// Which inputs kernels have.
+/// The inputs of the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Input {
     Quick,
-    /// Up to four times longer.
+    /// Inputs with up to four times longer runs.
     Full,
-    /// [`Kernel::features`], of a kernel that has any: so many.
+    /// Inputs with this number of features, for kernels with [`Kernel::features`].
     Features(u32),
-    /// [`Kernel::revised`], of a kernel that has it.
+    /// The program of [`Kernel::revised`], for kernels that have one.
     Revised,
 }
 
@@ -74,19 +74,19 @@ pub(super) enum Input {
 pub(super) struct Kernel {
     pub(super) name: String,
     pub(super) program: String,
-    /// Its first launch is run.
+    /// Name of the kernel in the program; its first launch is run.
     pub(super) kernel: String,
     pub(super) parameters: Vec<(String, String)>,
     pub(super) full: Vec<(String, String)>,
-    /// Inputs by their number of features, of which that decides how much of what a CTA reads again the L1 holds; none where it has no features.
+    /// Inputs by their number of features, which decides how much of a CTA's reused data the L1 holds; empty for a kernel without features.
     #[serde(default)]
     pub(super) features: BTreeMap<String, Vec<(String, String)>>,
-    /// Another program and its parameters, in configuration `revised`.
+    /// The program and its parameters for the configuration `revised`.
     pub(super) revised: Option<Program>,
     pub(super) registers: u32,
     pub(super) opt: u32,
     pub(super) most: u32,
-    /// Threads, shared memory and registers, in percent.
+    /// Published utilisation of threads, shared memory and registers, in percent.
     pub(super) utilisation: [f64; 3],
     #[serde(rename = "type")]
     pub(super) kind: Type,
@@ -101,7 +101,7 @@ pub(super) struct Program {
 }
 
 impl Kernel {
-    /// Its launch file.
+    /// Returns the launch file of the kernel.
     pub(super) fn program(&self, input: Input) -> &str {
         match &self.revised {
             Some(revised) if input == Input::Revised => &revised.program,
@@ -109,7 +109,7 @@ impl Kernel {
         }
     }
 
-    /// The size of its input.
+    /// Returns the parameters that set the size of the input.
     pub(super) fn size(&self, input: Input) -> &[(String, String)] {
         match input {
             Input::Quick => &self.parameters,
@@ -119,10 +119,10 @@ impl Kernel {
         }
     }
 
-    /// Whatever its run depends on besides its input: the launch file, and the listings beside it that it names.
+    /// Returns the program of the kernel as text: the launch file, and the listings that the launch file names.
     ///
     /// # Errors
-    /// When a file is not there; a message for the user.
+    /// Returns a message for the user if a file does not exist.
     pub(super) fn content(&self, input: Input) -> Result<String, TaskError> {
         warpshard_lab::programs::content(Path::new(self.program(input)))
     }
@@ -134,11 +134,11 @@ impl Kernel {
 pub(super) struct Pair {
     pub(super) kernels: [String; 2],
     pub(super) ctas: [u32; 2],
-    /// Threads, shared memory and registers, in percent.
+    /// Published utilisation of threads, shared memory and registers, in percent.
     pub(super) utilisation: [f64; 3],
 }
 
-/// What a published value is of.
+/// The quantity of a published value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Quantity {
@@ -160,38 +160,38 @@ pub(super) enum Quantity {
     Pools,
 }
 
-/// What a published value is of.
+/// The key `of` of a published value: its quantity.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Of {
+pub(super) struct Selector {
     pub(super) quantity: Quantity,
 }
 
-/// The file.
-pub(super) fn published() -> &'static Published<Own, Of> {
-    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
+/// Returns the parsed `kernel-mgmt.toml`.
+pub(super) fn published() -> &'static Published<StudyData, Selector> {
+    static READ: OnceLock<Published<StudyData, Selector>> = OnceLock::new();
     READ.get_or_init(|| read("kernel-mgmt", include_str!("../published/kernel-mgmt.toml")))
 }
 
-/// Table III.
+/// Returns the kernels of Table III.
 pub(super) fn kernels() -> &'static [Kernel] {
     &published().own.kernel
 }
 
-/// The place of a kernel in Table III.
+/// Returns the index of a kernel in Table III.
 ///
 /// # Panics
-/// When there is none of this name; a test reads all names of the file.
-pub(super) fn kernel(name: &str) -> usize {
+/// Panics if no kernel has this name; a test reads all names of the file.
+pub(super) fn kernel_index(name: &str) -> usize {
     kernels().iter().position(|kernel| kernel.name == name).unwrap_or_else(|| panic!("kernel-mgmt.toml: there is no kernel {name}"))
 }
 
-/// The name of a group: those of its kernels.
-pub(super) fn name(members: &[usize]) -> String {
+/// Returns the name of a group: the names of its kernels, joined by "_".
+pub(super) fn group_name(members: &[usize]) -> String {
     members.iter().map(|member: &usize| kernels()[*member].name.as_str()).collect::<Vec<_>>().join("_")
 }
 
-/// The kernel of a place in Table III.
-pub(super) fn of(member: usize) -> &'static Kernel {
+/// Returns the kernel at an index of Table III.
+pub(super) fn kernel_at(member: usize) -> &'static Kernel {
     &kernels()[member]
 }

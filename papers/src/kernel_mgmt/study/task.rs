@@ -1,4 +1,4 @@
-//! A run of kernels that share the GPU, or of one alone.
+//! A task of the study: a run of kernels that share the GPU, or of one kernel alone.
 
 use std::fmt;
 use std::path::Path;
@@ -19,20 +19,21 @@ use warpshard_lab::Task;
 
 use super::published::{Input, Kernel};
 
-/// How kernels share the GPU.
+/// The sharing of the GPU among kernels.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Scheme {
-    /// One after the other, the next on SMs that are idle: the default concurrency.
+    /// Default concurrency: the next kernel runs on SMs that the previous one leaves idle.
     LeftOver,
-    /// A kernel alone with so many CTAs on each SM.
+    /// A kernel alone with this number of CTAs per SM.
     Alone(u32),
-    /// So many CTAs of each of two kernels on each SM.
+    /// Fixed CTAs per SM of each of two kernels.
     Fixed([u32; 2]),
-    /// Kernel management, from the profiles of the kernels; `within_opt`: dynamic modulation, too, gives none more than its optimum.
+    /// Kernel management with the profiles of the kernels; with `within_opt`, dynamic modulation does not exceed the optimum of a kernel
+    /// either.
     Managed { opt: Vec<u32>, preference: Vec<f64>, dynamic: bool, bypass: bool, within_opt: bool },
-    /// SMs of their own.
+    /// Smart-Even: an equal share of the SMs for each kernel.
     SmartEven,
-    /// The same, with limits and partition searched; with the policy's parameters.
+    /// SMC: a searched partition of the SMs and searched CTA limits, with the parameters of the policy.
     Smc(&'static str),
 }
 
@@ -45,7 +46,7 @@ impl Scheme {
         }
     }
 
-    /// The controller, as `--policy` takes it.
+    /// Returns the policy in the form of the option `--policy`.
     pub(super) fn policy(&self) -> Option<String> {
         match self {
             Self::LeftOver => None,
@@ -64,7 +65,7 @@ impl Scheme {
     }
 }
 
-/// What is run.
+/// Kernels, scheme, machine and input of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Run {
     pub(super) kernels: Vec<&'static Kernel>,
@@ -74,51 +75,51 @@ pub(super) struct Run {
     pub(super) input: Input,
 }
 
-/// What a kernel did.
+/// The execution of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Execution {
     pub(super) instructions: u64,
-    /// Core cycle of its end.
+    /// Core cycle in which the kernel ended.
     pub(super) ended: u64,
 }
 
-/// What the whole machine did.
+/// Results of a run, for the whole machine and per kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Taken {
+pub(super) struct RunResult {
     pub(super) kernels: Vec<Execution>,
     /// Core cycles until the last kernel ended.
     pub(super) cycles: u64,
     pub(super) joules: f64,
-    /// Reads that looked into the L1, and those that found their data there or on its way.
+    /// Reads that accessed the L1; `l1_hits` counts the reads that hit a line, valid or pending.
     pub(super) l1_reads: u64,
     pub(super) l1_hits: u64,
-    /// Scheduler cycles that wait for a register, and for a unit.
+    /// Scheduler cycles that wait for a register; `structural_stalls` counts the cycles that wait for a unit.
     pub(super) memory_stalls: u64,
     pub(super) structural_stalls: u64,
-    /// Shares of the cycles in which the SP and LD/ST pipelines take something, of all SMs.
+    /// Utilisation of the SP pipelines of all SMs; `ldst` is the utilisation of the LD/ST pipelines.
     pub(super) sp: f64,
     pub(super) ldst: f64,
     /// CTAs that bypassed the L1.
     pub(super) bypassing: u64,
-    /// Sampling periods that ended, and numbers of CTAs that were changed after them, on all SMs.
+    /// Sampling periods that ended, on all SMs; `moves` counts the changed numbers of CTAs.
     pub(super) periods: u64,
     pub(super) moves: u64,
-    /// Numbers of CTAs per SM that kernel management began with.
+    /// CTAs per SM of each kernel at the start of kernel management.
     pub(super) chosen: Vec<u32>,
 }
 
-impl Taken {
-    /// The share of the reads of the L1 that miss.
+impl RunResult {
+    /// Returns the fraction of the L1 reads that miss.
     pub(super) fn miss_rate(&self) -> f64 {
         1.0 - self.l1_hits as f64 / self.l1_reads.max(1) as f64
     }
 }
 
 impl Run {
-    /// The machine with its settings.
+    /// Returns the machine with the settings of the run.
     ///
     /// # Errors
-    /// When it is not valid, as a message for the user.
+    /// Returns a message for the user if the machine or a setting is invalid.
     pub(super) fn machine(&self) -> Result<Loaded, TaskError> {
         let own = [("gpu.dispatch.sharing".to_owned(), self.scheme.sharing().to_owned())];
         let set: Vec<Override> = self.settings.iter().chain(&own).map(|(key, value)| Override::new(key, value)).collect();
@@ -132,7 +133,7 @@ impl Run {
     }
 }
 
-/// The first launch of a kernel alone, with the registers of the paper's compiler.
+/// Returns the first launch of a kernel alone, with the registers of the paper's compiler.
 fn workload(kernel: &Kernel, input: Input) -> Result<Workload, TaskError> {
     let program = Program::load(Path::new(kernel.program(input)), Some(70), kernel.size(input))?;
     let workload = program.workload()?;
@@ -150,26 +151,26 @@ fn workload(kernel: &Kernel, input: Input) -> Result<Workload, TaskError> {
     Ok(Workload { commands, kernels: vec![one], ..workload })
 }
 
-/// What is known of a kernel on a machine before it runs.
+/// Occupancy of an SM by a kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Occupancy {
     /// CTAs that fit an SM.
     pub(super) most: u32,
-    /// Of an SM, what a CTA occupies: threads, shared memory, registers, in percent.
+    /// Threads, shared memory and registers of a CTA, in percent of an SM.
     pub(super) each: [f64; 3],
     /// CTAs of the launch.
     pub(super) ctas: u32,
 }
 
-/// The occupancy of a kernel.
+/// Computes the occupancy of a kernel on a machine.
 ///
 /// # Errors
-/// When its program cannot be loaded or does not fit, as a message for the user.
+/// Returns a message for the user if the program cannot be loaded or no CTA fits an SM.
 pub(super) fn occupancy(kernel: &'static Kernel, machine: &Machine, input: Input) -> Result<Occupancy, TaskError> {
     let workload = workload(kernel, input)?;
     let facts = facts(machine, &workload);
     let (KernelFacts { needs, ctas, .. }, sm) = (&facts.kernels[0], &facts.sm);
-    let most = sm.hold(needs, needs, 0);
+    let most = sm.fitting_ctas(needs, needs, 0);
     if most == 0 {
         return Err(format!("{}: no CTA fits an SM of {}", kernel.name, machine.name).into());
     }
@@ -188,7 +189,7 @@ impl fmt::Display for Run {
 }
 
 impl Task for Run {
-    type Result = Taken;
+    type Result = RunResult;
 
     fn key(&self) -> Result<String, TaskError> {
         let mut all = String::new();
@@ -199,7 +200,7 @@ impl Task for Run {
         Ok(format!("kernel-mgmt {self} {machine} {:08x}", crc32fast::hash(all.as_bytes())))
     }
 
-    fn run(&self) -> Result<Taken, TaskError> {
+    fn run(&self) -> Result<RunResult, TaskError> {
         let machine = self.machine()?.machine;
         let workload = Arc::new(self.workload()?);
         let controllers = self.scheme.policy().iter().map(|policy| crate::catalogue().controller(policy)).collect::<Result<Vec<_>, _>>()?;
@@ -219,7 +220,7 @@ impl Task for Run {
         let of_sms = |name: &str| outcome.timeline.iter().filter(|entry| entry.sm.is_some() && entry.name == name).count() as u64;
         let chosen = outcome.timeline.iter().filter(|entry| entry.cycle == 0 && entry.name == "kernel_ctas");
         let hits = ["l1_read_hits", "l1_read_pending_hits"];
-        Ok(Taken {
+        Ok(RunResult {
             kernels,
             cycles,
             joules: energy.as_ref().map_or(0.0, |energy| energy.total()),

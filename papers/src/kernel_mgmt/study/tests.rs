@@ -1,4 +1,4 @@
-//! The groups, and figures of hand-made runs.
+//! Tests of the groups, and of figures computed from hand-made runs.
 
 use warpshard_lab::Task;
 
@@ -19,11 +19,11 @@ fn groups_are_those_of_the_paper() {
     let fits = all_groups(Configuration::Fits(16));
     assert_eq!(fits, all_groups(Configuration::FitsWithinOpt(20)));
     assert_eq!(pairs, all_groups(Configuration::WithinOpt));
-    assert!(fits.len() == 7 && fits.iter().all(|pair| pair.contains(&kernel("KMS"))), "{fits:?}");
+    assert!(fits.len() == 7 && fits.iter().all(|pair| pair.contains(&kernel_index("KMS"))), "{fits:?}");
 }
 
 #[test]
-fn registers_are_those_that_table_iii_says_are_used() {
+fn register_utilisation_agrees_with_table_iii() {
     let machine = crate::machine("fermi15", &[]).unwrap().machine;
     for kernel in kernels() {
         let ours = occupancy(kernel, &machine, Input::Quick).unwrap();
@@ -45,35 +45,35 @@ fn an_unknown_configuration_is_refused() {
     assert_eq!([of("fits"), of("fits=16"), of("fits=20")], [16, 16, 20].map(|features| Ok(Configuration::Fits(features))));
     assert_eq!(of("fits-within-opt=18"), Ok(Configuration::FitsWithinOpt(18)));
     assert!(["fits=17", "fits=", "pairs=16", "fits=16=16"].iter().all(|name| of(name).is_err()));
-    let kms = &kernels()[kernel("KMS")];
+    let kms = &kernels()[kernel_index("KMS")];
     let has = |of: &(&String, &Vec<(String, String)>)| of.1.contains(&("features".to_owned(), of.0.clone()));
     assert!(kms.features.len() == 10 && kms.features.iter().all(|input| has(&input)));
     assert_eq!(kms.size(Input::Features(22))[0].1, "76800");
 }
 
-fn took(cycles: u64, joules: f64, chosen: &[u32]) -> Taken {
-    Taken { cycles, joules, memory_stalls: cycles / 2, structural_stalls: cycles / 4, chosen: chosen.to_vec(), ..Taken::default() }
+fn run_result(cycles: u64, joules: f64, chosen: &[u32]) -> RunResult {
+    RunResult { cycles, joules, memory_stalls: cycles / 2, structural_stalls: cycles / 4, chosen: chosen.to_vec(), ..RunResult::default() }
 }
 
 #[test]
-fn gains_are_those_over_left_over_and_every_published_value_is_compared() {
-    let pair = [kernel("BKP"), kernel("KMS")];
+fn gains_are_over_left_over_and_every_published_value_is_compared() {
+    let pair = [kernel_index("BKP"), kernel_index("KMS")];
     let group = Group {
         members: pair.to_vec(),
-        left_over: took(1000, 3.0, &[]),
-        first: took(800, 2.5, &[5, 1]),
-        dynamic: took(700, 2.2, &[5, 1]),
-        bypassing: Taken { l1_reads: 100, l1_hits: 50, ..took(625, 2.0, &[5, 1]) },
-        smart_even: took(900, 2.8, &[]),
-        smc: Some(took(850, 2.7, &[])),
+        left_over: run_result(1000, 3.0, &[]),
+        first: run_result(800, 2.5, &[5, 1]),
+        dynamic: run_result(700, 2.2, &[5, 1]),
+        bypassing: RunResult { l1_reads: 100, l1_hits: 50, ..run_result(625, 2.0, &[5, 1]) },
+        smart_even: run_result(900, 2.8, &[]),
+        smc: Some(run_result(850, 2.7, &[])),
         fixed: Vec::new(),
     };
     let occupancy = Occupancy { most: 6, each: [100.0 / 6.0, 0.0, 10.0], ctas: 100 };
-    let profiled = |kernel, cycles: [u64; 6]| Profiled { tolerance: 0.0, kernel, occupancy, runs: cycles.map(|cycles| took(cycles, 1.0, &[])).to_vec() };
+    let profiled = |kernel, cycles: [u64; 6]| ProfileRuns { tolerance: 0.0, kernel, occupancy, runs: cycles.map(|cycles| run_result(cycles, 1.0, &[])).to_vec() };
     let profiles = vec![profiled(pair[0], [9, 8, 7, 6, 5, 4]), profiled(pair[1], [3, 4, 5, 6, 7, 8])];
     assert_eq!((profiles[0].opt(), profiles[1].opt()), (6, 1));
-    let beyond = |cycles| Profiled { tolerance: 0.02, ..profiled(pair[0], cycles) }.opt();
-    assert_eq!((beyond([130, 110, 100, 101, 101, 102]), beyond([130, 110, 100, 101, 101, 103])), (6, 3), "all CTAs where they lose 2 % or less");
+    let beyond = |cycles| ProfileRuns { tolerance: 0.02, ..profiled(pair[0], cycles) }.opt();
+    assert_eq!((beyond([130, 110, 100, 101, 101, 102]), beyond([130, 110, 100, 101, 101, 103])), (6, 3), "all CTAs if they lose 2 % or less");
     let results = Results { profiles, groups: vec![group] };
     let mut output = StudyOutput::new("kernel-mgmt", String::new());
     findings::show_pairs(&mut output, &results);
@@ -92,9 +92,9 @@ fn gains_are_those_over_left_over_and_every_published_value_is_compared() {
 }
 
 #[test]
-fn the_page_has_the_cycles_that_the_program_takes_now() {
+fn the_page_has_the_current_cycles() {
     let run = Run {
-        kernels: vec![&kernels()[kernel("SPM")]],
+        kernels: vec![&kernels()[kernel_index("SPM")]],
         scheme: Scheme::Alone(2),
         machine: &published().own.parameters.machine,
         settings: Vec::new(),
@@ -107,18 +107,18 @@ fn the_page_has_the_cycles_that_the_program_takes_now() {
 }
 
 /// Simulates a kernel alone with each number of CTAs per SM; returns its row of `kernels.csv`.
-fn row_again(cells: &[&str]) -> String {
-    let member = kernel(cells[0]);
+fn simulate_row(cells: &[&str]) -> String {
+    let member = kernel_index(cells[0]);
     let request = Request::default();
-    let maker = Maker { request: &request, input: Input::Quick, within_opt: false };
-    let machine = maker.run(&[member], Scheme::LeftOver).machine().unwrap().machine;
+    let builder = RunBuilder { request: &request, input: Input::Quick, within_opt: false };
+    let machine = builder.run(&[member], Scheme::LeftOver).machine().unwrap().machine;
     let occupancy = occupancy(&kernels()[member], &machine, Input::Quick).unwrap();
-    let runs = (1..=occupancy.most).map(|ctas| maker.run(&[member], Scheme::Alone(ctas)).run().unwrap());
-    findings::profile_row(&Profiled { kernel: member, occupancy, runs: runs.collect(), tolerance: 0.0 }).join(",")
+    let runs = (1..=occupancy.most).map(|ctas| builder.run(&[member], Scheme::Alone(ctas)).run().unwrap());
+    findings::profile_row(&ProfileRuns { kernel: member, occupancy, runs: runs.collect(), tolerance: 0.0 }).join(",")
 }
 
 #[test]
-fn stored_results_are_what_the_program_gives_now() {
+fn stored_results_are_reproduced() {
     let results = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/kernel_mgmt/results"));
-    warpshard_lab::stored::check_stored(results, &[("pair", row_again)]);
+    warpshard_lab::stored::check_stored(results, &[("pair", simulate_row)]);
 }

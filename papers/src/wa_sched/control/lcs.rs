@@ -1,12 +1,12 @@
-//! LCS, the estimate of "Improving GPGPU resource utilization through alternative thread block scheduling" (Lee et al.,
-//! HPCA 2014), as the thesis summarises it (end of 4.3.4.2): how many CTAs an SM needs, estimated from its first one.
+//! LCS (Lee et al., "Improving GPGPU resource utilization through alternative thread block scheduling", HPCA 2014), as the thesis
+//! summarises it (end of 4.3.4.2): estimates the number of CTAs that an SM needs from its first CTA.
 //!
-//! In: per SM the instructions issued, and those of CTAs that ended. Out: a CTA limit per SM, once per kernel.
+//! In: per SM the instructions issued, and the instructions of CTAs that ended. Out: a CTA limit per SM, once per kernel.
 //!
 //! An SM begins with all CTAs that fit, under a greedy scheduler. When its first CTA ends, the others have executed the work
-//! that hides its latency, so the limit is the instructions issued by then divided by those of the first CTA, rounded down.
-//! (The thesis prints the inverse quotient, times the CTAs that fit. That would give the highest limit to the SM that needs the
-//! fewest CTAs and contradicts the thesis's explanation.)
+//! that hides its latency, so the limit is the instructions issued by then divided by the instructions of the first CTA, rounded down.
+//! (The thesis prints the inverse quotient, times the CTAs that fit. That quotient would give the highest limit to the SM that needs
+//! the fewest CTAs, and it contradicts the thesis's explanation.)
 
 use serde::Deserialize;
 
@@ -14,10 +14,10 @@ use warpshard_base::{KernelIndex, SmId};
 use warpshard_control::{Controller, Decision, DecisionSet, EventKind, EventSelector, Knob, KnobSet, Observation, Trigger};
 use warpshard_policy::registry::PolicyError;
 
-/// The counters: instructions issued, CTAs that ended and the instructions of those.
+/// Counters of an SM: instructions issued, CTAs that ended, and the instructions of the ended CTAs.
 const COUNTERS: [&str; 3] = ["warp_instructions", "ctas_ended", "ended_cta_instructions"];
 
-/// LCS has no parameters.
+/// The parameters of [`Lcs`], which has none.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {}
@@ -30,7 +30,7 @@ pub struct Lcs {
     columns: Vec<usize>,
 }
 
-/// What one SM counted since the kernel began.
+/// Counts of one SM since the start of the kernel.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Core {
     counted: [u64; COUNTERS.len()],
@@ -38,10 +38,10 @@ struct Core {
 }
 
 impl Core {
-    /// The number of CTAs that suffices, of `most`; `None` before one has ended.
+    /// Returns the number of CTAs that suffices, from 1 to `most`; `None` before a CTA has ended.
     fn estimate(&self, most: u32) -> Option<u32> {
         let [issued, ctas, instructions] = self.counted;
-        // CTAs that ended within the latency of the first one's event are counted with it: a CTA is their mean.
+        // Other CTAs may end within the latency of the first CTA's event; the mean over all of them stands in for the first CTA.
         (issued * ctas).checked_div(instructions).map(|enough| u32::try_from(enough).unwrap_or(most).clamp(1, most))
     }
 }
@@ -49,18 +49,18 @@ impl Core {
 impl Lcs {
     /// The policy's name.
     pub const NAME: &'static str = "lcs";
-    /// The policy's parameters.
+    /// The policy's parameters: none.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[];
 
-    /// The policy.
+    /// Creates the policy.
     ///
     /// # Errors
-    /// None; the signature is that of every policy.
+    /// None; all policies have this signature.
     pub fn new(Parameters {}: Parameters) -> Result<Self, PolicyError> {
         Ok(Self { kernel: KernelIndex(0), cores: Vec::new(), columns: Vec::new() })
     }
 
-    /// Every SM begins `kernel` with all CTAs that fit.
+    /// Sets the limit of every SM to all CTAs of `kernel` that fit.
     fn prepare(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
         let Some(facts) = seen.facts.kernels.get(kernel.index()) else { return };
         self.kernel = kernel;
@@ -87,7 +87,7 @@ impl Controller for Lcs {
     fn triggers(&self) -> Vec<Trigger> {
         let on = |selector| Trigger::On(selector);
         let mut triggers = vec![Trigger::Start, on(EventSelector::KernelStarted(None)), on(EventSelector::KernelEnded(None))];
-        // Only the first CTA to end on an SM matters.
+        // An SM is observed until its first CTA ends.
         let first = (0..).zip(&self.cores).filter(|(_, core)| !core.limited);
         triggers.extend(first.map(|(sm, _)| on(EventSelector::CtaEnded(Some(SmId(sm))))));
         triggers
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_what_was_issued_in_units_of_the_first_cta() {
+    fn the_limit_is_the_issued_instructions_over_those_of_the_first_cta() {
         let (mut scene, mut policy) = (scene(), made(Lcs::NAME, ""));
         scene.sms.values = vec![0; 6];
         assert_eq!(scene.cut(&mut *policy, 0, &[]), "cta_limit 8 on every SM: kernel 0 begins with the 8 CTAs that fit");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn ctas_that_ended_meanwhile_are_averaged_and_one_is_the_least() {
+    fn ctas_that_end_together_are_averaged_and_the_limit_is_at_least_one() {
         let core = |counted| Core { counted, limited: false };
         assert_eq!(core([4000, 2, 2000]).estimate(8), Some(4));
         assert_eq!(core([10, 1, 1000]).estimate(8), Some(1));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn another_kernel_begins_anew() {
+    fn each_kernel_begins_with_all_ctas_that_fit() {
         let (mut scene, mut policy) = (scene(), made(Lcs::NAME, ""));
         scene.facts.kernels.push(scene.facts.kernels[0].clone());
         scene.sms.values = vec![0; 3];

@@ -1,10 +1,10 @@
 //! `study characterise`: each kernel of the thesis alone on its machines, compared with the published tables.
 //!
-//! CTAs per core follow from what a CTA needs; phases from the instructions, with the latencies that the thesis's compiler sums
-//! up. The optimum of CTAs per core is found by running with every limit: it is "the count after which increasing the number
-//! of blocks resulted in less than 2 % performance improvement" (4.3.3.2), read of any increase and not of one CTA more. A
-//! kernel is MEM when the most CTAs are more than 2 % slower than the best count, C-strong when the optimum is the most, else
-//! C-weak. It is of type A when 31 of 32 cores give 98 % of the performance (4.4).
+//! CTAs per core follow from the resources of a CTA; phases from the instructions and the latencies that the thesis's compiler
+//! adds up. The optimum of CTAs per core is found by running with every limit: it is "the count after which increasing the number
+//! of blocks resulted in less than 2 % performance improvement" (4.3.3.2), where an increase may be of several CTAs. A
+//! kernel is MEM if the maximum of CTAs is more than 2 % slower than the best count, C-strong if the optimum is the maximum, and
+//! otherwise C-weak. It is of type A if 31 of 32 cores give 98 % of the performance (4.4).
 
 use rayon::prelude::*;
 
@@ -20,7 +20,7 @@ use warpshard_lab::verdict::{Aggregate, Ended, Headline, Verdict};
 
 use super::{Class, CoreType, CtaCells, Grid, Kernel, PhaseCells, StudyError, Thesis, library, optimum};
 
-/// One comparison.
+/// A row of the table: one quantity of a kernel, ours and published.
 struct Cell {
     kernel: String,
     machine: &'static str,
@@ -29,14 +29,14 @@ struct Cell {
     published: String,
     band: String,
     kind: &'static str,
-    /// Nothing where nothing is published.
+    /// The verdict; `None` if the thesis publishes no value.
     verdict: Option<Verdict>,
-    /// Whether the model was fitted to this cell.
+    /// `true` if the model was fitted to this value.
     fitted: bool,
-    /// Whether the trivial guess holds, where there is one.
+    /// `true` if the trivial guess holds; `None` without a guess.
     trivial: Option<bool>,
     ended: Ended,
-    /// The user's policy and order.
+    /// The result with the user's policy and warp order.
     candidate: String,
 }
 
@@ -88,14 +88,14 @@ impl Cell {
 
 const COLUMNS: [&str; 9] = ["kernel", "machine", "quantity", "ours", "published", "band", "kind", "verdict", "run"];
 
-/// The rates of a kernel on a machine of Table 4.2.
+/// A kernel on a machine of Table 4.2, run with every CTA limit.
 struct Sweep {
     kernel: &'static Kernel,
     machine: &'static str,
     column: &'static str,
     published: CtaCells,
     grid: Grid,
-    /// A run for each limit of CTAs, and one more with the user's policy and order.
+    /// A job per CTA limit, and one more with the user's policy and warp order.
     jobs: Vec<Job>,
     runs: Vec<Run>,
 }
@@ -139,12 +139,12 @@ impl Sweep {
         let new = |quantity, ours| Cell { ended, ..Cell::new(kernel, machine, quantity, ours) };
         let fitted = |word: &str| grid.is_fitted_to("Table 4.2", &[word, column]);
         let near = |count: u32| library().band("optimum").around(published.opt.into()).grade(Some(count.into())) == Verdict::Holds;
-        // A kernel whose optimum is the most CTAs is C-strong by definition (4.3.1.2).
+        // A kernel whose optimum is the maximum of CTAs is C-strong by definition (4.3.1.2).
         let contradicted = published.opt == published.max && published.class != Class::Strong;
         let most = Cell::new(kernel, machine, "CTAs per core", grid.most.to_string()).number(grid.most, published.max, "ctas");
         [
             Cell { fitted: fitted("Max"), ..most },
-            Cell { candidate: candidate.unwrap_or_else(|| "-".into()), ..new(CURVE, curve) },
+            Cell { candidate: candidate.unwrap_or_else(|| "-".into()), ..new(IPC_CURVE, curve) },
             Cell {
                 fitted: fitted("Opt"),
                 trivial: Some(near(grid.most)),
@@ -159,15 +159,15 @@ impl Sweep {
     }
 }
 
-/// Warp instructions per core cycle of the machine with one CTA per core, two, and so on.
-const CURVE: &str = "IPC by CTAs";
-/// The quantities of phases.
-const PHASES: [&str; 3] = ["phases", "longest phase", "shortest phase"];
+/// Quantity of the rows with the machine's warp instructions per core cycle, for 1 CTA per core and up.
+const IPC_CURVE: &str = "IPC by CTAs";
+/// Quantities of the rows about phases.
+const PHASE_QUANTITIES: [&str; 3] = ["phases", "longest phase", "shortest phase"];
 
 /// Runs the study.
 ///
 /// # Errors
-/// When `--only` names no kernel, or a kernel or machine does not run.
+/// If `--only` names no kernel, or a kernel or machine cannot be run.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     run(&Thesis::new(request))
 }
@@ -228,9 +228,9 @@ fn report(thesis: &Thesis<'_>, cells: &[Cell], sweeps: &[Sweep]) -> StudyOutput 
     share("CTAs per core equal, %", &["CTAs per core"], None);
     share("class equal, %", &["class"], Some("all CTAs: C-strong"));
     share("optimum within 1, %", &["optimum"], Some("all CTAs"));
-    share("phase counts and lengths within 15 %, %", &PHASES, None);
+    share("phase counts and lengths within 15 %, %", &PHASE_QUANTITIES, None);
     share("type A or B equal, %", &["cores"], Some("all of type A"));
-    pictures(&mut output, sweeps);
+    plots(&mut output, sweeps);
     for cell in cells.iter().filter(|cell| cell.holds() == Some(false)) {
         output.note(format!("miss: {} on {}: {} is {}, published {}", cell.kernel, cell.machine, cell.quantity, cell.ours, cell.published));
     }
@@ -250,13 +250,14 @@ fn phases(thesis: &Thesis<'_>, kernel: &Kernel, published: &PhaseCells) -> Resul
     };
     Ok([
         cell("CTAs per core", "ctas", grid.most, published.ctas, "ctas"),
-        cell(PHASES[0], "total", found.list().len() as u32, published.total, "phases"),
-        cell(PHASES[1], "longest", found.longest().into(), published.longest, "phases"),
-        cell(PHASES[2], "shortest", found.shortest().into(), published.shortest, "phases"),
+        cell(PHASE_QUANTITIES[0], "total", found.list().len() as u32, published.total, "phases"),
+        cell(PHASE_QUANTITIES[1], "longest", found.longest().into(), published.longest, "phases"),
+        cell(PHASE_QUANTITIES[2], "shortest", found.shortest().into(), published.shortest, "phases"),
     ])
 }
 
-/// Runs with 32 cores and with 31. The grids of Table 4.4 are long, so a stretch is compared even where the model's grid is shorter.
+/// Returns the jobs of a kernel with 32 and with 31 cores, both cut at the same cycle: the grids of Table 4.4 are long, while the
+/// model's grid may be shorter.
 fn cores_jobs(thesis: &Thesis<'_>, kernel: &Kernel) -> [Job; 2] {
     let own = &library().own;
     let cycles = Some((thesis.cycles as f64 * own.parameters.longer) as u64);
@@ -275,9 +276,9 @@ fn cores(kernel: &Kernel, published: CoreType, found: &[(Job, Run)]) -> Result<C
     Ok(Cell { fitted, trivial: Some(published == CoreType::A), ended: all.1.how(), ..cell })
 }
 
-/// Plots of the curves, by machine and published class, in the manner of Figure 4.1, and of the optima.
-fn pictures(output: &mut StudyOutput, sweeps: &[Sweep]) {
-    for (column, optima, by_class) in PICTURES {
+/// Plots the curves by machine and published class, in the manner of Figure 4.1, and the optima.
+fn plots(output: &mut StudyOutput, sweeps: &[Sweep]) {
+    for (column, optima, by_class) in PLOT_FILES {
         let of = || sweeps.iter().filter(move |sweep| sweep.column == column);
         for (class, name) in Class::ALL.into_iter().zip(by_class) {
             let relative = |sweep: &Sweep| {
@@ -305,8 +306,8 @@ fn pictures(output: &mut StudyOutput, sweeps: &[Sweep]) {
     }
 }
 
-/// The plot files of a machine: that of the optima, and one per published class.
-const PICTURES: [(&str, &str, [&str; 3]); 2] = [
+/// The plot files of each machine: one for the optima, and one per published class.
+const PLOT_FILES: [(&str, &str, [&str; 3]); 2] = [
     (
         "M2090",
         "optima-m2090.svg",
@@ -358,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_no_run_is_compared_with_the_thesis() {
+    fn cells_without_runs_are_compared_with_the_thesis() {
         let request = Request::default();
         let kernel = library().own.named("lud").unwrap();
         let cells = phases(&Thesis::new(&request), kernel, kernel.phases.as_ref().unwrap()).unwrap();

@@ -1,8 +1,9 @@
 //! `study interleave`: a compute-bound and a memory-bound kernel on the same SMs, compared with Chapter 5 of the thesis on workload-aware
 //! scheduling.
 //!
-//! Each pair of `programs/sharing/add.toml` and `stream.toml` runs alone, one after the other (left over), and interleaved. The efficiency is the
-//! speed-up of interleaving over the greatest that is possible, where the shorter kernel costs nothing. Cycles are shown at the thesis' clock.
+//! Each pair of `programs/sharing/add.toml` and `stream.toml` runs alone, one after the other (left-over), and interleaved. The efficiency
+//! is the speed-up of interleaving relative to the greatest possible speed-up, with which the shorter kernel takes no time. Cycles are
+//! shown at the thesis's clock.
 
 use std::fmt;
 use std::path::Path;
@@ -24,17 +25,17 @@ use warpshard_lab::request::Request;
 use warpshard_lab::statistics::{mean, rank_correlation};
 use warpshard_lab::output::{StudyError, StudyOutput};
 
-/// Where the programs lie.
+/// Folder of the programs.
 const PROGRAMS: &str = "programs/sharing";
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Own {
+struct StudySection {
     parameters: Parameters,
     row: Vec<Row>,
 }
 
-/// The file explains each.
+/// Parameters of the study, explained in its published file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -72,16 +73,16 @@ enum Quantity {
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Of {
+struct Subject {
     quantity: Quantity,
 }
 
-fn published() -> &'static Published<Own, Of> {
-    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
+fn published() -> &'static Published<StudySection, Subject> {
+    static READ: OnceLock<Published<StudySection, Subject>> = OnceLock::new();
     READ.get_or_init(|| read("interleave", include_str!("../published/interleave.toml")))
 }
 
-/// The greatest possible speed-up over running one after the other, the one that was reached, and their ratio.
+/// Returns the speed-up of interleaving over sequential execution, relative to the greatest possible speed-up.
 fn efficiency(alone: [f64; 2], sequential: f64, interleaved: f64) -> f64 {
     let most = sequential / alone[0].max(alone[1]);
     sequential / interleaved / most
@@ -96,7 +97,7 @@ struct Pair<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Taken {
+struct RunCounts {
     cycles: u64,
     dram_bursts: u64,
 }
@@ -113,7 +114,7 @@ impl Pair<'_> {
         crate::machine(&own.machine, &all).map_err(TaskError::from)
     }
 
-    /// The programs and their parameters.
+    /// Returns the programs with their parameters.
     fn programs(&self) -> Vec<(&'static str, &'static str, u32)> {
         let add = self.loops.map(|loops| ("add.toml", "loops", loops));
         add.into_iter().chain(self.words.map(|words| ("stream.toml", "words", words))).collect()
@@ -128,7 +129,7 @@ impl fmt::Display for Pair<'_> {
 }
 
 impl Task for Pair<'_> {
-    type Result = Taken;
+    type Result = RunCounts;
 
     fn key(&self) -> Result<String, TaskError> {
         let read = |name: &str| {
@@ -139,7 +140,7 @@ impl Task for Pair<'_> {
         Ok(format!("interleave {self} {} {:08x}", self.machine()?.provenance.to_toml(), crc32fast::hash(files.as_bytes())))
     }
 
-    fn run(&self) -> Result<Taken, TaskError> {
+    fn run(&self) -> Result<RunCounts, TaskError> {
         let machine = self.machine()?.machine;
         let part = |(file, key, value): &(&str, &str, u32)| -> Result<Part, TaskError> {
             let set = [((*key).to_owned(), value.to_string())];
@@ -150,11 +151,11 @@ impl Task for Pair<'_> {
         let workload = mix(parts, false)?;
         let outcome = simulate(&machine, &Arc::new(workload), RunOptions::default())?.outcome;
         let totals = Totals::of(&outcome.components);
-        Ok(Taken { cycles: outcome.cycles, dram_bursts: totals.sum("dram", &["reads", "writes"]).unwrap_or(0) })
+        Ok(RunCounts { cycles: outcome.cycles, dram_bursts: totals.sum("dram", &["reads", "writes"]).unwrap_or(0) })
     }
 }
 
-/// A row of the table, ours.
+/// Our values of a row of the table.
 struct Measured {
     loops: u32,
     words: u32,
@@ -166,23 +167,23 @@ struct Measured {
 
 impl Measured {
     /// Evaluates the four runs of a row on a machine.
-    fn of(row: &Row, taken: &[Taken], machine: &Machine) -> Self {
+    fn of(row: &Row, counts: &[RunCounts], machine: &Machine) -> Self {
         let scale = published().own.parameters.clock_mhz * 1e3 / machine.clocks.core.0 as f64;
-        // Bursts per core cycle that all channels move together.
+        // DRAM cycles per core cycle; `peak` is the number of bursts per core cycle that all channels can transfer.
         let clocks = machine.clocks.dram.0 as f64 / machine.clocks.core.0 as f64;
         let peak = f64::from(machine.mem.map.partitions) * machine.mem.dram.burst().1 * clocks;
-        let cycles = |i: usize| taken[i].cycles as f64 * scale;
+        let cycles = |i: usize| counts[i].cycles as f64 * scale;
         Self {
             loops: row.loops,
             words: row.words,
             alone: [cycles(0), cycles(1)],
             sequential: cycles(2),
             interleaved: cycles(3),
-            bandwidth: 100.0 * taken[1].dram_bursts as f64 / (taken[1].cycles as f64 * peak),
+            bandwidth: 100.0 * counts[1].dram_bursts as f64 / (counts[1].cycles as f64 * peak),
         }
     }
 
-    /// The row of the table, beside the published one.
+    /// Returns the cells of a row, ours next to the published values.
     fn cells(&self, row: &Row) -> Vec<String> {
         let pairs = [
             (self.alone[0], row.alone[0]),
@@ -201,7 +202,7 @@ impl Measured {
     }
 }
 
-/// The runs of a row: each program alone, one after the other, and interleaved.
+/// Returns the runs of a row: each program alone, one after the other, and interleaved.
 fn runs_of<'a>(row: &Row, set: &'a [(String, String)]) -> [Pair<'a>; 4] {
     let (loops, words) = (Some(row.loops), Some(row.words));
     [
@@ -213,26 +214,26 @@ fn runs_of<'a>(row: &Row, set: &'a [(String, String)]) -> [Pair<'a>; 4] {
     .map(|(loops, words, sharing)| Pair { loops, words, sharing, set })
 }
 
-/// Simulates the pair `name` again; returns its row of the table.
+/// Simulates the pair `name` again and returns its row of the table.
 #[cfg(test)]
 pub(crate) fn row_again(name: &str) -> String {
     let named = |row: &&Row| format!("add {} + stream {}", row.loops, row.words) == name;
     let row = published().own.row.iter().find(named).expect("a row of the table");
     let runs = runs_of(row, &[]);
-    let taken = runs.each_ref().map(|run| run.run().unwrap());
-    Measured::of(row, &taken, &runs[0].machine().unwrap().machine).cells(row).join(",")
+    let counts = runs.each_ref().map(|run| run.run().unwrap());
+    Measured::of(row, &counts, &runs[0].machine().unwrap().machine).cells(row).join(",")
 }
 
-/// Runs every pair alone, one after the other and interleaved.
+/// Runs every pair alone, one after the other, and interleaved.
 ///
 /// # Errors
-/// When the programs are not there, or a run fails.
+/// If the programs are missing, or a run fails.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let row = &published().own.row;
     let tasks: Vec<Pair<'_>> = row.iter().flat_map(|row| runs_of(row, &request.set)).collect();
     let machine = tasks[0].machine().map_err(StudyError::input)?.machine;
-    let taken = request.lab().all(&tasks).map_err(StudyError::input)?;
-    let measured: Vec<Measured> = row.iter().zip(taken.chunks_exact(4)).map(|(row, taken)| Measured::of(row, taken, &machine)).collect();
+    let counts = request.lab().all(&tasks).map_err(StudyError::input)?;
+    let measured: Vec<Measured> = row.iter().zip(counts.chunks_exact(4)).map(|(row, counts)| Measured::of(row, counts, &machine)).collect();
     let mut output = StudyOutput::new("interleave", format!("two kernels on the same SMs, compared with {}", published().source));
     show(&mut output, row, &measured);
     Ok(output)
@@ -288,7 +289,7 @@ fn show(output: &mut StudyOutput, rows: &[Row], measured: &[Measured]) {
     );
 }
 
-/// The figure that a published value is compared with.
+/// Returns the figure that is compared with a published value.
 fn quantity(of: Quantity, measured: &[Measured]) -> Option<f64> {
     let steps = |next: fn(&Measured, &Measured) -> bool| {
         let pairs = measured.iter().flat_map(|a| measured.iter().map(move |b| (a, b))).filter(move |(a, b)| next(a, b));
@@ -322,13 +323,13 @@ mod tests {
         let page = include_str!("../interleave.md");
         let row = page.lines().find(|line| line.starts_with("| 10 loops, 1 word |")).expect("the first row of the table");
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let taken = Pair { loops: None, words: Some(1), sharing: Sharing::LeftOver, set: &[] }.run().unwrap();
-        // The machine's clock is half of the thesis'.
-        assert_eq!(cells[4], (2 * taken.cycles).to_string(), "papers/src/wa_sched/interleave.md is stale: run the study again");
+        let counts = Pair { loops: None, words: Some(1), sharing: Sharing::LeftOver, set: &[] }.run().unwrap();
+        // The machine's clock is half of the thesis's clock.
+        assert_eq!(cells[4], (2 * counts.cycles).to_string(), "papers/src/wa_sched/interleave.md is stale: run the study again");
     }
 
     #[test]
-    fn directions_are_those_of_the_least_step() {
+    fn directions_use_the_smallest_step() {
         let row = |loops, words, interleaved| Measured {
             loops,
             words,
@@ -337,7 +338,7 @@ mod tests {
             interleaved,
             bandwidth: f64::from(words),
         };
-        // Efficiencies 1, 0.8 and 0.5, 0.4.
+        // The rows have efficiencies 0.5, 0.4, 1 and 0.8.
         let rows = [row(10, 1, 200.0), row(10, 2, 250.0), row(20, 1, 100.0), row(20, 2, 125.0)];
         let close = |of, expected: f64| (quantity(of, &rows).unwrap() - expected).abs() < 1e-9;
         assert!(close(Quantity::Words, 0.1) && close(Quantity::Loops, 0.4) && close(Quantity::Mean, 0.675));

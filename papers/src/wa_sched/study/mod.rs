@@ -1,7 +1,7 @@
-//! Studies of "Workload-aware scheduling techniques": the kernel models `wa_sched/*`, compared with what the thesis publishes.
+//! Studies of "Workload-aware scheduling techniques": the kernel models `wa_sched/*`, compared with the thesis.
 //!
 //! `characterise` compares the kernels one by one and owns the table of kernels (`published/characterise.toml`), which the
-//! other studies read, too.
+//! other studies also read.
 
 pub(super) mod characterise;
 pub(super) mod onac;
@@ -26,10 +26,10 @@ use warpshard_lab::job::Job;
 use warpshard_lab::published::{Published, read};
 use warpshard_lab::request::{Candidate, Request};
 
-/// The table of kernels, with the parameters that all studies of the thesis share.
+/// The table of kernels and the parameters that all studies of the thesis share.
 pub(super) type Library = Published<Kernels, ()>;
 
-/// The part of `characterise.toml` that is no common one.
+/// The part of `characterise.toml` besides the sections common to all published files.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Kernels {
@@ -38,7 +38,7 @@ pub(super) struct Kernels {
     kernel: Vec<Kernel>,
 }
 
-/// Built-in machines by what they are compared with.
+/// Names of the built-in machines, one per table of the thesis.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Machines {
@@ -48,7 +48,7 @@ struct Machines {
     cores: String,
 }
 
-/// Lengths and margins; the file explains each.
+/// Run lengths and margins, explained in the published file.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -62,7 +62,7 @@ struct Parameters {
     longer: f64,
 }
 
-/// What is published about a kernel.
+/// The published values of a kernel.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kernel {
@@ -75,23 +75,23 @@ struct Kernel {
     gpgpu_sim: BTreeMap<String, i64>,
     #[serde(default)]
     table_4_2: BTreeMap<String, i64>,
-    /// The kernel as a launch of a program.
+    /// The program launch that can replace the kernel's model.
     program: Option<Launch>,
 }
 
-/// A launch of a program.
+/// A launch of a program in place of a model.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Launch {
     file: String,
-    /// Its first launch is run.
+    /// Name of the kernel whose first launch is run.
     kernel: String,
     parameters: Vec<(String, String)>,
-    /// CTAs on a core, where CTAs have another size than in the table.
+    /// CTAs per core, if the program's CTAs have another size than in the thesis's table.
     ctas: Option<u32>,
 }
 
-/// The cells of a kernel in Tables 3.2 and 3.3.
+/// The values of a kernel in Tables 3.2 and 3.3.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PhaseCells {
@@ -104,7 +104,7 @@ struct PhaseCells {
     contradicted: Vec<String>,
 }
 
-/// The cells of a kernel and machine in Table 4.2.
+/// The values of a kernel on a machine in Table 4.2.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CtaCells {
@@ -113,16 +113,16 @@ struct CtaCells {
     class: Class,
 }
 
-/// How performance depends on the number of CTAs per core.
+/// The dependence of performance on the number of CTAs per core.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 enum Class {
-    /// It grows up to the most.
+    /// Performance grows up to the maximum of CTAs.
     #[serde(rename = "C-strong")]
     Strong,
-    /// It saturates.
+    /// Performance saturates below the maximum of CTAs.
     #[serde(rename = "C-weak")]
     Weak,
-    /// It falls beyond the optimum.
+    /// Performance falls beyond the optimum.
     #[serde(rename = "MEM")]
     Mem,
 }
@@ -130,7 +130,7 @@ enum Class {
 impl Class {
     const ALL: [Self; 3] = [Self::Strong, Self::Weak, Self::Mem];
 
-    /// The thesis's word.
+    /// Returns the thesis's name of the class.
     fn name(self) -> &'static str {
         match self {
             Self::Strong => "C-strong",
@@ -139,7 +139,7 @@ impl Class {
         }
     }
 
-    /// The class of a kernel with these rates with one CTA, two, and so on.
+    /// Returns the class of a kernel; `rates` are its rates with 1 CTA per core and up.
     fn of(rates: &[f64], step: f64) -> Self {
         let best = rates.iter().copied().fold(0.0, f64::max);
         match rates.last() {
@@ -150,29 +150,29 @@ impl Class {
     }
 }
 
-/// Whether all cores are needed.
+/// The type of a kernel by the number of cores that it needs.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 enum CoreType {
-    /// Fewer are enough.
+    /// Fewer than all cores suffice.
     A,
-    /// All are needed.
+    /// All cores are needed.
     B,
 }
 
-/// The count after which no increase gives `step` more, be it of one CTA or of several; `rates` begins with one CTA.
+/// Returns the CTA count after which no larger count improves the rate by `step` or more; `rates` starts with one CTA.
 ///
-/// A curve may be flat between two counts and rise again, so the step from one count to the next is not enough to find it.
+/// A curve may be flat between two counts and rise again, so comparing each count only with the next one is not enough.
 pub(super) fn optimum(rates: &[f64], step: f64) -> u32 {
     let enough = |(i, rate): (usize, &f64)| rates[i..].iter().all(|more| *more < rate * (1.0 + step));
     1 + rates.iter().enumerate().position(enough).unwrap_or(0) as u32
 }
 
-/// The count after which one CTA more gives less than `step`: the other reading of [`optimum`].
+/// Returns the CTA count after which one more CTA improves the rate by less than `step`: the other reading of [`optimum`].
 fn optimum_by_steps(rates: &[f64], step: f64) -> u32 {
     1 + rates.windows(2).take_while(|pair| pair[1] >= pair[0] * (1.0 + step)).count() as u32
 }
 
-/// The table of kernels.
+/// Returns the table of kernels.
 fn library() -> &'static Library {
     static READ: OnceLock<Library> = OnceLock::new();
     READ.get_or_init(|| read("characterise", include_str!("../published/characterise.toml")))
@@ -185,12 +185,12 @@ impl Kernels {
 }
 
 impl Kernel {
-    /// Its model.
+    /// Returns the name of the kernel's model.
     fn model(&self) -> String {
         format!("wa_sched/{}", self.name)
     }
 
-    /// The machines and cells of Table 4.2.
+    /// Returns the machines and values of Table 4.2 for the kernel.
     fn columns(&self) -> impl Iterator<Item = (&'static str, &'static str, CtaCells)> {
         let machines = &library().own.machines;
         let column = |machine: &'static String, name, cells: Option<CtaCells>| cells.map(|cells| (machine.as_str(), name, cells));
@@ -198,11 +198,11 @@ impl Kernel {
     }
 }
 
-/// A study of the thesis: what is asked of it, and what runs its jobs.
+/// A study of the thesis: its request, and the lab that runs its jobs.
 struct Thesis<'a> {
     request: &'a Request,
     lab: Lab,
-    /// Core cycles of a run.
+    /// Length of a run in core cycles.
     cycles: u64,
     candidate: Option<Candidate>,
 }
@@ -214,15 +214,15 @@ impl<'a> Thesis<'a> {
         Self { request, lab: request.lab(), cycles, candidate: request.candidate() }
     }
 
-    /// The kernels that are asked for, of those for which `wanted` holds.
+    /// Returns the kernels of `--only`, or all, for which `wanted` is true; `of` names their table in the error.
     fn kernels(&self, of: &str, wanted: impl Fn(&Kernel) -> bool) -> Result<Vec<&'static Kernel>, StudyError> {
         let kernels: Vec<&Kernel> =
-            library().own.kernel.iter().filter(|kernel| wanted(kernel) && self.request.wants(&kernel.name)).collect();
+            library().own.kernel.iter().filter(|kernel| wanted(kernel) && self.request.includes(&kernel.name)).collect();
         let asked = self.request.only.as_deref().unwrap_or_default();
-        if kernels.is_empty() { Err(StudyError::Input(format!("--only {asked}: no kernel of {of} has such a name"))) } else { Ok(kernels) }
+        if kernels.is_empty() { Err(StudyError::Input(format!("--only {asked}: no kernel of {of} has this name"))) } else { Ok(kernels) }
     }
 
-    /// A run of `kernel` with its parameters and those in `more`, of the length of the study.
+    /// Returns a job of `kernel` on `machine`, with its parameters and those in `more`, and the run length of the study.
     fn job(&self, kernel: &Kernel, machine: &str, more: &BTreeMap<String, i64>) -> Job {
         let parameters = kernel.gpgpu_sim.iter().chain(more).map(|(name, value)| (name.clone(), value.to_string()));
         Job {
@@ -236,7 +236,7 @@ impl<'a> Thesis<'a> {
         }
     }
 
-    /// Name of the column of the user's policy and order.
+    /// Returns the name of the column of the user's policy and warp order.
     fn candidate_name(&self) -> Option<String> {
         self.candidate.as_ref().map(Candidate::name)
     }
@@ -247,23 +247,23 @@ impl<'a> Thesis<'a> {
 struct Grid {
     /// CTAs of the grid.
     ctas: u32,
-    /// The most CTAs on a core.
+    /// Maximum number of CTAs on a core.
     most: u32,
-    /// Whether the grid has so few waves that it is run to its end.
+    /// `true` if the grid has few waves and runs to its end.
     whole: bool,
-    /// Warp instructions of a CTA, the mean over some that are evenly spaced over the grid.
+    /// Warp instructions per CTA, the mean over a sample evenly spaced over the grid.
     per_cta: f64,
-    /// Warps of a CTA.
+    /// Warps per CTA.
     warps: u32,
-    /// The published figures that the model was fitted to.
+    /// Published figures to which the model was fitted.
     fitted_to: Vec<String>,
 }
 
 impl Grid {
-    /// The grid of a job's model on its machine.
+    /// Returns the grid of a job's model on the job's machine.
     ///
     /// # Errors
-    /// When either is not valid, as a message for the user.
+    /// If the model or the machine is invalid; a message for the user.
     fn of(job: &Job) -> Result<Self, TaskError> {
         let Parameters { few_waves, sampled, .. } = library().own.parameters;
         let machine = job.load()?.machine;
@@ -281,18 +281,18 @@ impl Grid {
         Ok(Self { ctas, most, whole, per_cta, warps, fitted_to: model.fitted_to })
     }
 
-    /// Warp instructions of the grid.
+    /// Returns the warp instructions of the grid.
     fn instructions(&self) -> f64 {
         self.per_cta * f64::from(self.ctas)
     }
 
-    /// Whether the model was fitted to a figure of `table` that contains all of `words`.
+    /// Returns `true` if the model was fitted to a figure of `table` whose name contains all of `words`.
     fn is_fitted_to(&self, table: &str, words: &[&str]) -> bool {
         self.fitted_to.iter().any(|figure| figure.starts_with(table) && words.iter().all(|word| figure.contains(word)))
     }
 
-    /// Core cycles of a run: `least`, or more where a core that issues one instruction per cycle needs more for a few waves;
-    /// `None` for a grid of few waves, which is run to its end.
+    /// Returns the length of a run in core cycles: `least`, or more if a core that issues one instruction per cycle needs more for a few
+    /// waves. `None` for a grid of few waves, which runs to its end.
     fn cycles(&self, least: u64) -> Option<u64> {
         let Parameters { waves, multiple, .. } = library().own.parameters;
         let wanted = (waves * self.per_cta * f64::from(self.most)) as u64;

@@ -1,7 +1,7 @@
 //! `study oracle`: a workload with every static limit of CTAs per SM, and the limit with the highest IPC.
 //!
-//! It is what controllers that search for a limit at run time are compared with. A policy or warp order of the user is one more
-//! column: the same limits, set by the machine, with the policy attached.
+//! The best static limit is the reference for controllers that search for a limit at run time. A policy or warp order of the user is
+//! one more column: the same limits, set by the machine, with the policy attached.
 
 use rayon::prelude::*;
 
@@ -15,13 +15,13 @@ use warpshard_lab::output::{StudyError, StudyOutput};
 
 use super::optimum;
 
-/// An increase that counts (Section 4.3.3.2 of the thesis).
-const STEP: f64 = 0.02;
+/// Relative increase of IPC that counts as an improvement (Section 4.3.3.2 of the thesis).
+const MIN_IMPROVEMENT: f64 = 0.02;
 
-/// Runs the workload with 1, 2, .. CTAs per SM, up to the most that fit.
+/// Runs the workload with 1, 2, ... CTAs per SM, up to the maximum that fits.
 ///
 /// # Errors
-/// When no workload is given, or it or the machine is not valid.
+/// If no workload is given, or the workload or the machine is invalid.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let missing = || StudyError::Input("study `oracle` needs a workload: --workload NAME|FILE|DIR".into());
     let (load, name) = request.load.as_ref().zip(request.workload.as_deref()).ok_or_else(missing)?;
@@ -58,7 +58,7 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let best = (1..).zip(&rates).max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0))).map_or(1, |(limit, _)| limit);
     output.figure("CTAs with the highest IPC", f64::from(best));
     output.figure("IPC of the best over that with all CTAs, %", percent_over(rates[best as usize - 1], all));
-    output.figure("CTAs after which no increase gives 2 %", f64::from(optimum(&rates, STEP)));
+    output.figure("CTAs after which no increase gives 2 %", f64::from(optimum(&rates, MIN_IMPROVEMENT)));
     if found.iter().any(|(_, ended)| !ended) {
         output.note(format!("runs are cut after {} core cycles", request.cycles.unwrap_or_default()));
     }

@@ -1,12 +1,11 @@
 //! `study perf-sat`: the kernels of Table 4.2 under Perf-Sat, compared with Section 4.3.3 of the thesis.
 //!
-//! Perf-Sat's detection is simulated in full, and then some waves of CTAs more; the rest of the grid is extrapolated at the rate of
-//! those waves and marked. The kernel also runs with every limit of CTAs for as long. The optimum, and the run with all CTAs that
-//! Perf-Sat is compared with, come from these runs, at their rates in the same stretch after the detection, since rates vary over a
-//! grid. A grid that ends earlier is compared as a whole. What Perf-Sat detected is the mean of its limits over the cores. The class
-//! that a mean is over is the published one.
+//! Perf-Sat's detection is simulated in full, with some further waves of CTAs; the rest of the grid is extrapolated at the rate of
+//! those waves and marked. The kernel also runs with every CTA limit for the same time. These runs give the optimum and the baseline with
+//! all CTAs, at their rates in the stretch after the detection, since rates vary over a grid. A grid that ends earlier is compared as a
+//! whole. The detected count is the mean of Perf-Sat's limits over the cores. Means by class use the published class.
 //!
-//! A few kernels of short grids also run to their end, which shows the error of extrapolating.
+//! A few kernels with short grids also run to their end, which shows the error of the extrapolation.
 
 use std::sync::OnceLock;
 
@@ -26,11 +25,11 @@ use super::{Class, CtaCells, Grid, Kernel, StudyError, Thesis, library, optimum,
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Own {
+struct StudySection {
     parameters: Parameters,
 }
 
-/// The file explains each.
+/// Parameters of the study, explained in its published file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -40,10 +39,10 @@ struct Parameters {
     in_full: Vec<String>,
 }
 
-/// What a mean over kernels and machines is of.
+/// The subject of a published mean over kernels and machines.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Of {
+struct Subject {
     quantity: Quantity,
     #[serde(default)]
     machines: Vec<String>,
@@ -59,29 +58,29 @@ enum Quantity {
     Gain,
 }
 
-/// The configuration in which a cycle is stalled when all warps of the core are.
+/// Name of the configuration that counts a core cycle as stalled if all warps of the core are stalled.
 const WHOLE_CORE: &str = "whole-core";
 
-fn published() -> &'static Published<Own, Of> {
-    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
+fn published() -> &'static Published<StudySection, Subject> {
+    static READ: OnceLock<Published<StudySection, Subject>> = OnceLock::new();
     READ.get_or_init(|| read("perf-sat", include_str!("../published/perf-sat.toml")))
 }
 
-/// A run under Perf-Sat, and runs with fixed limits that are as long.
+/// A run under Perf-Sat, and runs of the same length with fixed limits.
 #[derive(Clone, Debug, PartialEq)]
 struct Detected {
     /// The last limit of each core.
     limits: Vec<u32>,
-    /// Core cycle after the launch in which the last core settled; `None` when one did not.
+    /// Core cycle after the launch in which the last core settled; `None` if a core did not settle.
     settled: Option<u64>,
     run: Run,
-    /// With a limit of 1 CTA, 2, and so on up to all; only all CTAs where nothing else was asked for.
+    /// Runs with limits of 1, 2, ... CTAs up to all CTAs, or only the run with all CTAs.
     limited: Vec<Run>,
-    /// With all CTAs and the user's policy and order.
+    /// The run with all CTAs and the user's policy and warp order.
     candidate: Option<Run>,
 }
 
-/// The last limit of each core, and the cycle in which the last one settled, if all did.
+/// Returns the last limit of each core, and the cycle in which the last core settled; `None` if a core did not settle.
 fn limits(run: &Run, cores: u32) -> (Vec<u32>, Option<u64>) {
     let mut limits = vec![0; cores as usize];
     let mut settled = vec![None; cores as usize];
@@ -97,43 +96,43 @@ fn limits(run: &Run, cores: u32) -> (Vec<u32>, Option<u64>) {
 }
 
 impl Detected {
-    /// The mean limit over the cores.
+    /// Returns the mean limit over the cores.
     fn count(&self) -> f64 {
         mean(self.limits.iter().map(|limit| f64::from(*limit))).unwrap_or(0.0)
     }
 
-    /// The run with all CTAs.
+    /// Returns the run with all CTAs.
     fn all(&self) -> &Run {
         self.limited.last().unwrap_or(&self.run)
     }
 
-    /// Where the compared stretch begins.
-    fn from(&self) -> u64 {
+    /// Returns the first cycle of the compared stretch.
+    fn stretch_start(&self) -> u64 {
         self.settled.unwrap_or(self.run.cycles)
     }
 
-    /// The rates of the runs with fixed limits.
+    /// Returns the rates of the runs with fixed limits.
     fn rates(&self) -> Vec<f64> {
-        self.limited.iter().map(|run| run.comparable_rate(self.from())).collect()
+        self.limited.iter().map(|run| run.comparable_rate(self.stretch_start())).collect()
     }
 
     fn ended(&self) -> Ended {
         if self.run.ended && self.all().ended { Ended::Whole } else { Ended::Extrapolated }
     }
 
-    /// Speed-up of `run` over all CTAs for a grid of so many instructions, in percent.
+    /// Returns the speed-up of `run` over all CTAs for a grid of `instructions` warp instructions, in percent.
     fn gain(&self, run: &Run, instructions: f64) -> f64 {
-        percent_over(whole(self.all(), self.from(), instructions), whole(run, self.from(), instructions))
+        percent_over(grid_cycles(self.all(), self.stretch_start(), instructions), grid_cycles(run, self.stretch_start(), instructions))
     }
 }
 
-/// Core cycles of a whole grid: those simulated, and the rest of its instructions at the run's rate from a cycle on.
-fn whole(run: &Run, from: u64, instructions: f64) -> f64 {
+/// Returns the core cycles of a whole grid: the simulated cycles, and the remaining instructions at the run's rate after cycle `from`.
+fn grid_cycles(run: &Run, from: u64, instructions: f64) -> f64 {
     let rest = if run.ended { 0.0 } else { (instructions - run.issued as f64).max(0.0) };
     run.cycles as f64 + rest / run.rate_from(from).max(f64::MIN_POSITIVE)
 }
 
-/// A kernel on a machine.
+/// The results of a kernel on a machine.
 #[derive(Clone, Debug)]
 struct Point {
     kernel: String,
@@ -141,44 +140,44 @@ struct Point {
     published: CtaCells,
     most: u32,
     optimum: u32,
-    /// The optimum by steps of one CTA.
+    /// The optimum by comparing each count with the next one only.
     by_steps: u32,
     class: Class,
     detected: f64,
     settled: bool,
     ended: Ended,
-    /// Speed-up over all CTAs, in percent.
+    /// Speed-up of Perf-Sat over all CTAs, in percent.
     gain: f64,
-    /// That of the optimum.
+    /// Speed-up of the optimum over all CTAs, in percent.
     best_gain: f64,
-    /// That of the user's policy and order.
+    /// Speed-up of the user's policy and warp order over all CTAs, in percent.
     candidate: Option<f64>,
     fitted: bool,
 }
 
 impl Point {
-    /// Share of the optimum by which a count is off.
+    /// Returns the relative error of a count compared with the optimum.
     fn error(count: f64, optimum: u32) -> f64 {
         (count - f64::from(optimum)).abs() / f64::from(optimum)
     }
 
-    /// Threads and registers left free, relative to those that all CTAs take; both grow with the number of CTAs.
+    /// Returns the threads and registers left free, in percent of the use of all CTAs; both are proportional to the number of CTAs.
     fn saved(&self) -> f64 {
         saved(self.detected, self.most)
     }
 }
 
-/// The part of the threads and registers that `all` CTAs take which `detected` leave free, in percent.
+/// Returns the share of the threads and registers of `all` CTAs that `detected` CTAs leave free, in percent.
 fn saved(detected: f64, all: u32) -> f64 {
     100.0 * (1.0 - detected / f64::from(all))
 }
 
-/// 100 minus the mean error of counts, in percent.
+/// Returns 100 minus the mean relative error of counts, in percent.
 fn accuracy<'a>(points: impl Iterator<Item = &'a Point>, of: impl Fn(&Point) -> (f64, u32)) -> Option<f64> {
     mean(points.map(of).map(|(count, optimum)| Point::error(count, optimum))).map(|error| 100.0 * (1.0 - error))
 }
 
-impl Of {
+impl Subject {
     fn headline(&self, points: &[Point]) -> Headline {
         let of: Vec<&Point> = points
             .iter()
@@ -205,7 +204,7 @@ fn aggregate<'a>(of: &'a dyn Fn(&[&Point]) -> Option<f64>, trivial: f64) -> Aggr
 /// Runs the study; with `--full` grids are simulated to their end, and nothing is extrapolated.
 ///
 /// # Errors
-/// When `--only` names no kernel, or a kernel does not run.
+/// If `--only` names no kernel, or a kernel cannot be run.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     if let Some(other) = request.configuration.as_deref().filter(|name| *name != WHOLE_CORE) {
         return Err(StudyError::Input(format!("--configuration {other}: expected {WHOLE_CORE}, or none")));
@@ -284,14 +283,14 @@ impl InFull {
     }
 }
 
-/// CTA waves that are simulated after the detection. Where CTAs are short, the least number is a small part of a grid whose rate
-/// varies.
+/// Returns the number of CTA waves simulated after the detection. With short CTAs the minimum of waves would be a small part of a grid
+/// whose rate varies, so more are simulated.
 fn waves_after(grid: &Grid) -> u32 {
     let Parameters { waves, after, .. } = &published().own.parameters;
     ((after / (grid.per_cta * f64::from(grid.most))).ceil() as u32).max(*waves)
 }
 
-/// A run under Perf-Sat, and as long ones with each limit from `first` on; to the end of the grid when `full`.
+/// Runs a kernel under Perf-Sat, and for the same time with each limit from `first` on; to the end of the grid if `full`.
 fn detect(thesis: &Thesis<'_>, job: &Job, grid: &Grid, first: u32, full: bool) -> Result<Detected, TaskError> {
     let (waves, longest) = if full { (0, None) } else { (waves_after(grid), Some(published().own.parameters.longest)) };
     let whole_core = if thesis.request.configuration.is_some() { ",whole_core=true" } else { "" };
@@ -366,7 +365,7 @@ fn rows(output: &mut StudyOutput, points: &[Point], in_full: &[InFull], candidat
     }
 }
 
-/// How far extrapolated speed-ups are from those of the kernels that also ran to their end.
+/// Adds the distances between extrapolated and complete speed-ups, for the kernels that also ran to their end.
 fn compare_in_full(output: &mut StudyOutput, points: &[Point], in_full: &[InFull]) {
     let pairs = in_full.iter().filter_map(|full| points.iter().find(|point| full.is_of(point)).map(|point| (point.gain - full.gain).abs()));
     let off: Vec<f64> = pairs.collect();
@@ -398,7 +397,7 @@ fn figures(output: &mut StudyOutput, points: &[Point]) {
     output.note("the accuracy is relative to our optimum; means by class are over the published classes".into());
 }
 
-/// Counts in the manner of Figure 4.5.
+/// Adds bar charts of CTA counts in the manner of Figure 4.5.
 fn bars(output: &mut StudyOutput, points: &[Point]) {
     let machines = &library().own.machines;
     for (machine, names) in [(&machines.m2090, "m2090.svg"), (&machines.k20x, "k20x.svg")] {
@@ -444,9 +443,9 @@ mod tests {
 
     #[test]
     fn the_rest_of_a_grid_is_extrapolated_at_the_rate_of_the_run() {
-        assert_eq!(whole(&measured(false), 0, 10_000.0), 1000.0);
-        assert_eq!(whole(&measured(false), 0, 3000.0), 500.0, "a grid that was estimated too small");
-        assert_eq!(whole(&measured(true), 0, 10_000.0), 500.0);
+        assert_eq!(grid_cycles(&measured(false), 0, 10_000.0), 1000.0);
+        assert_eq!(grid_cycles(&measured(false), 0, 3000.0), 500.0, "a grid that was estimated too small");
+        assert_eq!(grid_cycles(&measured(true), 0, 10_000.0), 500.0);
     }
 
     #[test]
@@ -454,7 +453,7 @@ mod tests {
         let points = [point(FERMI, Class::Weak, 4.0, 1.0), point(FERMI, Class::Mem, 6.0, 10.0), point(KEPLER, Class::Mem, 5.0, 4.0)];
         let headline = |quantity, machines: &[&str], classes: &[Class]| {
             let machines = machines.iter().map(|machine| (*machine).to_owned()).collect();
-            Of { quantity, machines, classes: classes.to_vec() }.headline(&points)
+            Subject { quantity, machines, classes: classes.to_vec() }.headline(&points)
         };
         let accuracy = headline(Quantity::Accuracy, &[FERMI], &[]);
         assert!((accuracy.all.unwrap() - 80.0).abs() < 1e-9);

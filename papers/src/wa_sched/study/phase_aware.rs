@@ -1,8 +1,8 @@
 //! `study phase-aware`: the kernels of Tables 3.2 and 3.3 under each warp scheduler, compared with Section 3.5 of the thesis.
 //!
-//! A kernel is of type A on a level where oldest first (the thesis's "GTO") beats round robin, else of type B. Means are over
-//! the kernels of a type as published, so that ours and the thesis's are means over the same kernels. GTO as it is known
-//! elsewhere (greedy, then oldest) is shown as well. Idle time is the share of scheduler cycles without an issue.
+//! A kernel is of type A on a level if oldest first (the thesis's "GTO") beats round robin, otherwise of type B. Means are over
+//! the kernels of a published type, so our means and the thesis's means are over the same kernels. The study also shows GTO as usually
+//! defined (greedy, then oldest). Idle time is the share of scheduler cycles without an issue.
 
 use std::sync::OnceLock;
 
@@ -20,10 +20,10 @@ use warpshard_lab::verdict::{Aggregate, Ended, Headline};
 use super::programs::KernelJob;
 use super::{Grid, Kernel, StudyError, Thesis, library, tail};
 
-/// The study's own part of its file.
+/// The study's own part of its published file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Own {
+struct StudySection {
     near: f64,
     types: Types,
     tail: tail::Parameters,
@@ -32,23 +32,23 @@ struct Own {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Types {
-    single: Lists,
-    two_level: Lists,
+    single: TypeLists,
+    two_level: TypeLists,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Lists {
+struct TypeLists {
     #[serde(rename = "A")]
     a: Vec<String>,
     #[serde(rename = "B")]
     b: Vec<String>,
 }
 
-/// What a mean over the kernels of a type is of.
+/// The subject of a published mean over the kernels of a type.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Of {
+struct Subject {
     quantity: Quantity,
     level: Level,
     #[serde(rename = "type")]
@@ -96,7 +96,7 @@ impl Level {
         }
     }
 
-    /// The orders that exist on the level.
+    /// Returns the warp orders that exist on the level.
     fn orders(self) -> &'static [Order] {
         match self {
             Self::Single => &[Order::Lrr, Order::Oldest, Order::Phase, Order::Gto],
@@ -106,7 +106,7 @@ impl Level {
 }
 
 impl Order {
-    /// The thesis's name, except that its GTO is called oldest first.
+    /// Returns the thesis's name of the order, except that the thesis's GTO is called oldest first.
     fn name(self) -> &'static str {
         match self {
             Self::Lrr => "RR",
@@ -116,7 +116,7 @@ impl Order {
         }
     }
 
-    /// The value of `gpu.sm.order`.
+    /// Returns the value of `gpu.sm.order`.
     fn key(self, level: Level) -> String {
         let word = match self {
             Self::Lrr => "lrr",
@@ -136,30 +136,30 @@ impl Types {
     }
 }
 
-/// A kernel on a level: warp instructions per core cycle, and the share of scheduler cycles without an issue, by order.
+/// A kernel on a level: warp instructions per core cycle, and the share of scheduler cycles without an issue, per order.
 #[derive(Clone, Debug, PartialEq)]
 struct Point {
     kernel: String,
-    /// It ran as a program, and not as a model.
+    /// `true` if the kernel ran as a program, `false` if as a model.
     program: bool,
     level: Level,
     published: Option<Type>,
-    /// The model was fitted to the types of Figure 3.7.
+    /// `true` if the model was fitted to the types of Figure 3.7.
     fitted: bool,
     ended: Ended,
     rates: Vec<f64>,
     idle: Vec<f64>,
-    /// With the user's policy and order.
+    /// Warp instructions per core cycle with the user's policy and order.
     candidate: Option<f64>,
 }
 
 impl Point {
-    fn place(&self, order: Order) -> usize {
+    fn index(&self, order: Order) -> usize {
         self.level.orders().iter().position(|o| *o == order).unwrap_or_default()
     }
 
     fn rate(&self, order: Order) -> f64 {
-        self.rates[self.place(order)]
+        self.rates[self.index(order)]
     }
 
     fn of_type(&self) -> Type {
@@ -175,13 +175,13 @@ impl Point {
     }
 }
 
-impl Of {
-    /// A speed-up is the mean of the kernels' speed-ups, idle time the mean of one compared with the mean of the other.
+impl Subject {
+    /// Returns the mean of the kernels' speed-ups, or the ratio of the mean idle times, in percent.
     fn of_points(&self, points: &[&Point]) -> Option<f64> {
         match self.quantity {
             Quantity::SpeedUp => mean(points.iter().map(|point| percent_over(point.rate(self.order), point.rate(self.over)))),
             Quantity::Idle => {
-                let idle = |order| mean(points.iter().map(|point| point.idle[point.place(order)]));
+                let idle = |order| mean(points.iter().map(|point| point.idle[point.index(order)]));
                 idle(self.order).zip(idle(self.over)).filter(|(_, base)| *base > 0.0).map(|(idle, base)| percent_over(idle, base))
             }
         }
@@ -197,15 +197,15 @@ fn aggregate<'a>(of: &'a dyn Fn(&[&Point]) -> Option<f64>, trivial: Option<(&'a 
     Aggregate { of, fitted: &|point| point.fitted, ended: &|point| point.ended, trivial }
 }
 
-fn published() -> &'static Published<Own, Of> {
-    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
+fn published() -> &'static Published<StudySection, Subject> {
+    static READ: OnceLock<Published<StudySection, Subject>> = OnceLock::new();
     READ.get_or_init(|| read("phase-aware", include_str!("../published/phase-aware.toml")))
 }
 
 /// Runs the study.
 ///
 /// # Errors
-/// When `--only` names no kernel, or a kernel does not run.
+/// If `--only` names no kernel, or a kernel cannot be run.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let programs = match request.configuration.as_deref() {
         None | Some("programs") => true,
@@ -218,12 +218,12 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
 fn run(thesis: &Thesis<'_>, programs: bool) -> Result<StudyOutput, StudyError> {
     let machine = library().own.machines.phases.as_str();
     let kernels = thesis.kernels("Tables 3.2 and 3.3", |kernel| kernel.phases.is_some())?;
-    let grid = |kernel: &&'static Kernel| KernelJob::new(base(thesis, kernel), kernel, programs).grid();
+    let grid = |kernel: &&'static Kernel| KernelJob::new(base_job(thesis, kernel), kernel, programs).grid();
     let grids = kernels.par_iter().map(grid).collect::<Result<Vec<_>, _>>().map_err(StudyError::input)?;
     let pairs: Vec<(&'static Kernel, &Grid, Level)> =
         kernels.iter().zip(&grids).flat_map(|(kernel, grid)| Level::ALL.map(|level| (*kernel, grid, level))).collect();
     let of_pair = |(kernel, grid, level): &(&'static Kernel, &Grid, Level)| {
-        let job = base(thesis, kernel).cycles(grid.cycles(thesis.cycles));
+        let job = base_job(thesis, kernel).cycles(grid.cycles(thesis.cycles));
         let lrr = job.clone().set("gpu.sm.order", Order::Lrr.key(*level));
         let orders = level.orders().iter().map(|order| job.clone().set("gpu.sm.order", order.key(*level)));
         let jobs = orders.chain(thesis.candidate.iter().map(|candidate| candidate.apply(&lrr)));
@@ -231,7 +231,7 @@ fn run(thesis: &Thesis<'_>, programs: bool) -> Result<StudyOutput, StudyError> {
     };
     let jobs: Vec<Vec<KernelJob>> = pairs.iter().map(of_pair).collect();
     let mut runs = thesis.lab.all(&jobs.concat()).map_err(StudyError::input)?.into_iter();
-    let gpu = base(thesis, kernels[0]).load().map_err(StudyError::input)?.machine.gpu;
+    let gpu = base_job(thesis, kernels[0]).load().map_err(StudyError::input)?.machine.gpu;
     let slots = f64::from(gpu.sms * gpu.sm.schedulers);
     let point = |((kernel, grid, level), jobs): (&(&'static Kernel, &Grid, Level), &Vec<KernelJob>)| {
         let runs: Vec<(Run, &KernelJob)> = runs.by_ref().take(jobs.len()).zip(jobs).collect();
@@ -265,14 +265,14 @@ fn run(thesis: &Thesis<'_>, programs: bool) -> Result<StudyOutput, StudyError> {
     Ok(output)
 }
 
-/// Simulates a kernel with a value of `gpu.sm.order`; returns its row of `runs.csv`.
+/// Simulates a kernel with a value of `gpu.sm.order` and returns its row of `runs.csv`.
 #[cfg(test)]
 pub(crate) fn row_again(kernel: &str, order: &str) -> String {
     use warpshard_lab::Task;
     let request = Request::default();
     let thesis = Thesis::new(&request);
     let kernel = library().own.named(kernel).expect("a kernel of the study");
-    let job = KernelJob::new(base(&thesis, kernel), kernel, true);
+    let job = KernelJob::new(base_job(&thesis, kernel), kernel, true);
     let cycles = job.grid().expect("it has a grid").cycles(thesis.cycles);
     let job = KernelJob { job: job.job.cycles(cycles).set("gpu.sm.order", order), program: job.program };
     let gpu = job.job.load().expect("the machine is there").machine.gpu;
@@ -280,7 +280,7 @@ pub(crate) fn row_again(kernel: &str, order: &str) -> String {
     format!("{},{order},{rate:.4},{:.4}", kernel.name, 1.0 - rate / f64::from(gpu.sms * gpu.sm.schedulers))
 }
 
-fn base(thesis: &Thesis<'_>, kernel: &Kernel) -> Job {
+fn base_job(thesis: &Thesis<'_>, kernel: &Kernel) -> Job {
     thesis.job(kernel, &library().own.machines.phases, &Default::default())
 }
 
@@ -315,7 +315,7 @@ fn rows(output: &mut StudyOutput, points: &[Point], candidate: Option<String>) {
     }
 }
 
-/// Shares of the points for which something holds.
+/// Adds the share of kernels with the published type, and the share of points with phase-aware near the better order.
 fn shares(output: &mut StudyOutput, points: &[Point]) {
     let percent = |holds: bool| 100.0 * f64::from(u8::from(holds));
     for level in Level::ALL {
@@ -331,12 +331,12 @@ fn shares(output: &mut StudyOutput, points: &[Point]) {
     let by = aggregate(&near, mean(all.iter().map(oldest)).map(|share| ("oldest first everywhere", share)));
     output.headline("points with phase-aware within 2 % of the better of RR and oldest, %", &Headline::new(&all, &by));
     output.note(
-        "\"oldest\" is what the thesis calls GTO; types and means go by it. Means are arithmetic, over kernels of the published type"
+        "\"oldest\" is the order that the thesis calls GTO; types and means use it. Means are arithmetic, over kernels of the published type"
             .into(),
     );
 }
 
-/// Every run.
+/// Adds the table of all runs.
 fn table_of_runs(output: &mut StudyOutput, points: &[Point]) {
     let rows = points.iter().flat_map(|point| {
         let orders = point.level.orders().iter().zip(&point.rates).zip(&point.idle);
@@ -345,7 +345,7 @@ fn table_of_runs(output: &mut StudyOutput, points: &[Point]) {
     output.table("runs.csv", &["kernel", "order", "warp_instructions_per_cycle", "idle_share"], rows.collect());
 }
 
-/// Speed-ups over round robin in the manner of Figure 3.7.
+/// Adds bar charts of speed-ups over round robin in the manner of Figure 3.7.
 fn bars(output: &mut StudyOutput, points: &[Point], machine: &str) {
     for (level, names) in [(Level::Single, "single.svg"), (Level::TwoLevel, "two-level.svg")] {
         let others = &level.orders()[1..];
@@ -389,10 +389,10 @@ mod tests {
     #[test]
     fn speed_ups_are_means_of_ratios_and_idle_time_is_a_ratio_of_means() {
         let points = [point("a", [8.0, 12.0, 10.0, 8.0]), point("f", [12.0, 12.0, 12.0, 12.0])];
-        let mean = |quantity, of| Of { quantity, level: Level::Single, of, order: Order::Oldest, over: Order::Lrr }.headline(&points);
+        let mean = |quantity, of| Subject { quantity, level: Level::Single, of, order: Order::Oldest, over: Order::Lrr }.headline(&points);
         let speed_up = mean(Quantity::SpeedUp, Type::A);
         assert_eq!((speed_up.all, speed_up.unfitted, speed_up.marked), (Some(25.0), (Some(50.0), 1), (2, 0)));
-        // Idle shares are 0.5 and 0.25 under round robin, twice 0.25 under oldest first.
+        // The idle shares are 0.5 and 0.25 under round robin, and 0.25 for both under oldest first.
         let idle = mean(Quantity::Idle, Type::A).all.unwrap();
         assert!((idle + 100.0 / 3.0).abs() < 1e-9, "{idle}");
         assert_eq!(mean(Quantity::SpeedUp, Type::B).all, None);

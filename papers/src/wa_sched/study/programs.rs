@@ -1,7 +1,7 @@
-//! Kernels of the thesis as launches of programs: the first launch of a kernel alone, with as many CTAs on a core as the thesis's table has.
+//! Kernels of the thesis as launches of programs: the first launch of a kernel alone, with the CTAs per core of the thesis's table.
 //!
-//! The thesis's compiler is another, so registers of a thread are the most with which that number of CTAs fits. Launches before the first are
-//! not executed: what memory holds then is what the launch file says.
+//! The thesis's compiler differs, so a thread gets the most registers with which that number of CTAs fits. Launches before the first launch
+//! of the kernel are not executed: memory holds the contents that the launch file defines.
 
 use std::fmt;
 use std::path::Path;
@@ -16,14 +16,14 @@ use warpshard_workload::{Command, Workload};
 
 use super::{Grid, Kernel, Launch, library};
 
-/// The architecture of the programs' machine code: sm_70, as in all studies of programs.
+/// SM architecture of the programs' machine code: sm_70, as in all studies of programs.
 const ARCHITECTURE: u32 = 70;
-/// The first CTAs of a program, whose work stands for that of the whole grid.
-const FIRST_CTAS: u32 = 4;
-/// Units in which registers of a thread are allocated, on all machines of the thesis.
-const REGISTERS: u32 = 4;
+/// Number of CTAs, from the first on, whose mean work is taken for all CTAs of a program.
+const SAMPLED_CTAS: u32 = 4;
+/// Allocation unit of registers per thread, on all machines of the thesis.
+const REGISTER_UNIT: u32 = 4;
 
-/// A run of a kernel: of its model, or of a program in its place.
+/// A run of a kernel, as its model or as a program.
 #[derive(Clone, Debug)]
 pub(super) struct KernelJob {
     pub(super) job: Job,
@@ -31,7 +31,7 @@ pub(super) struct KernelJob {
 }
 
 impl KernelJob {
-    /// The job as that of `kernel`'s program, if it has one and `programs` are wanted.
+    /// Creates a job of `kernel`'s program if `programs` is set and the kernel has one, otherwise of its model.
     pub(super) fn new(job: Job, kernel: &'static Kernel, programs: bool) -> Self {
         let launch = kernel.program.as_ref().filter(|_| programs);
         let ctas = kernel.phases.as_ref().map(|cells| cells.ctas);
@@ -39,22 +39,22 @@ impl KernelJob {
         Self { job, program }
     }
 
-    /// The job as that of a launch that says how many CTAs a core holds, if there is one.
+    /// Creates a job of a launch that states its CTAs per core, or of the model without such a launch.
     pub(super) fn of_launch(job: Job, launch: Option<&'static Launch>) -> Self {
         Self { job, program: launch.and_then(|launch| Some((launch, launch.ctas?))) }
     }
 
-    /// The grid on the job's machine.
+    /// Returns the grid on the job's machine.
     ///
     /// # Errors
-    /// When the machine or the workload is not valid, as a message for the user.
+    /// If the machine or the workload is invalid; a message for the user.
     pub(super) fn grid(&self) -> Result<Grid, TaskError> {
         let Some((launch, ctas)) = self.program else { return Grid::of(&self.job) };
         let machine = self.job.load()?.machine;
         let workload = workload(launch, ctas, machine.gpu.sm.registers)?;
         let most = occupancies(&machine, &workload)?[0];
         let kernel = &workload.kernels[0];
-        let (all, first) = (kernel.info.ctas(), FIRST_CTAS.min(kernel.info.ctas()));
+        let (all, first) = (kernel.info.ctas(), SAMPLED_CTAS.min(kernel.info.ctas()));
         let instructions = |cta: u32| kernel.source.cta(CtaIndex(cta)).warps.iter().map(|warp| u64::from(warp.len())).sum::<u64>();
         let per_cta = (0..first).map(instructions).sum::<u64>() as f64 / f64::from(first);
         let whole = all <= library().own.parameters.few_waves * most * machine.gpu.sms;
@@ -62,13 +62,13 @@ impl KernelJob {
     }
 }
 
-/// The first launch of a kernel alone, with so many registers of a thread that `ctas` CTAs fit a core of `registers`.
+/// Returns the first launch of a kernel alone, with as many registers per thread as let `ctas` CTAs fit on a core of `registers`.
 fn workload(launch: &Launch, ctas: u32, registers: u32) -> Result<Workload, TaskError> {
     let workload = Program::load(Path::new(&launch.file), Some(ARCHITECTURE), &launch.parameters)?.workload()?;
     let at = workload.kernels.iter().position(|one| one.info.name == launch.kernel);
     let at = at.ok_or_else(|| format!("{}: there is no launch of `{}`", launch.file, launch.kernel))?;
     let mut one = workload.kernels[at].clone();
-    one.info.registers = registers / (ctas * one.info.threads_per_cta()).max(1) / REGISTERS * REGISTERS;
+    one.info.registers = registers / (ctas * one.info.threads_per_cta()).max(1) / REGISTER_UNIT * REGISTER_UNIT;
     one.info.after.clear();
     let commands = workload.commands.iter().filter_map(|command| match *command {
         Command::Launch(index) if index.index() == at => Some(Command::Launch(KernelIndex(0))),
@@ -121,7 +121,7 @@ mod tests {
             let job = KernelJob::new(thesis.job(kernel, machine, &Default::default()), kernel, true);
             let (launch, ctas) = job.program.unwrap();
             let machine = job.job.load().unwrap().machine;
-            // The file's own small input: what fits a core depends on no size.
+            // The launch file's default, small input suffices: occupancy does not depend on the input size.
             let small = Launch { parameters: Vec::new(), ..launch.clone() };
             let workload = workload(&small, ctas, machine.gpu.sm.registers).unwrap();
             assert_eq!(occupancies(&machine, &workload).unwrap(), [launch.ctas.unwrap_or(cells.ctas)], "{}", kernel.name);

@@ -1,8 +1,8 @@
 //! The intra-block tail effect (Section 3.5.5): under a two-level scheduler that prefers the oldest warp, some warps of a CTA end
-//! long before the others, and no CTA takes their place until those have ended, too.
+//! long before the others, and no new CTA starts in their slots until the whole CTA has ended.
 //!
 //! In: runs in which the policy `probe` records the resident warps of core 0. Out: per kernel and order the share of time with fewer
-//! warps than the core holds, and a plot over time.
+//! warps than the core can hold, and a plot over time.
 
 use serde::Deserialize;
 
@@ -13,7 +13,7 @@ use warpshard_lab::output::StudyOutput;
 
 use super::{Grid, Thesis, library};
 
-/// What is run; `papers/src/wa_sched/published/phase-aware.toml` explains each parameter.
+/// Parameters of the runs, explained in `papers/src/wa_sched/published/phase-aware.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameters {
@@ -24,51 +24,51 @@ pub(super) struct Parameters {
     period: u64,
 }
 
-/// The plots of the first two orders, by kernel.
+/// Plot files of the first two orders, by kernel.
 const PLOTS: [(&str, [&str; 2]); 3] = [
     ("lud", ["tail-lud-rr.svg", "tail-lud-oldest.svg"]),
     ("km", ["tail-km-rr.svg", "tail-km-oldest.svg"]),
     ("bp_k1", ["tail-bp_k1-rr.svg", "tail-bp_k1-oldest.svg"]),
 ];
-/// Points of a line of a plot.
-const POINTS: usize = 200;
+/// Maximum number of points per line of a plot.
+const MAX_POINTS: usize = 200;
 
-/// Resident warps of a core over time: the mean of each period, from the first on in which the core was full.
+/// Resident warps of a core over time: the mean of each period, starting with the first period in which the core was full.
 #[derive(Clone, Debug, PartialEq)]
 struct Residency {
     warps: Vec<f64>,
 }
 
 impl Residency {
-    /// The share of periods in which a warp or more was missing, in percent.
+    /// Returns the share of periods in which at least one warp was missing, in percent.
     fn below(&self, full: u32) -> f64 {
         let below = self.warps.iter().filter(|warps| **warps <= f64::from(full) - 1.0).count();
         100.0 * below as f64 / self.warps.len().max(1) as f64
     }
 
-    /// Points of a plot of the first `shown` periods: means of a few of them, by their first cycle.
+    /// Returns points of a plot of the first `shown` periods: the mean of a few periods at the first cycle of each group.
     fn points(&self, shown: usize, period: u64) -> Vec<(f64, f64)> {
         let warps = &self.warps[..shown.min(self.warps.len())];
-        let at_once = warps.len().div_ceil(POINTS).max(1);
+        let at_once = warps.len().div_ceil(MAX_POINTS).max(1);
         let point = |(i, few): (usize, &[f64])| ((i * at_once) as f64 * period as f64, few.iter().sum::<f64>() / few.len() as f64);
         warps.chunks(at_once).enumerate().map(point).collect()
     }
 
-    /// Warps missing on average, in percent of a full core.
+    /// Returns the mean number of missing warps, in percent of a full core.
     fn missing(&self, full: u32) -> f64 {
         let resident: f64 = self.warps.iter().sum();
         100.0 * (1.0 - resident / (self.warps.len().max(1) as f64 * f64::from(full)))
     }
 }
 
-/// Measures, and adds plots and figures to the study.
+/// Runs the kernels with the probe and adds plots and figures to the study.
 ///
 /// # Errors
-/// When a kernel does not run.
+/// If a kernel cannot be run.
 pub(super) fn show(output: &mut StudyOutput, thesis: &Thesis<'_>, parameters: &Parameters) -> Result<(), TaskError> {
     let Parameters { kernels, orders, waves, shown, period } = parameters;
     let machine = library().own.machines.phases.as_str();
-    let wanted = kernels.iter().filter(|name| thesis.request.wants(name));
+    let wanted = kernels.iter().filter(|name| thesis.request.includes(name));
     for kernel in wanted.filter_map(|name| library().own.named(name)) {
         let base = Job { parameters: Vec::new(), ..thesis.job(kernel, machine, &kernel.table_4_2) };
         let grid = Grid::of(&base)?;

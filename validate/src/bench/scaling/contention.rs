@@ -1,8 +1,8 @@
-//! What workers cost each other, from recordings of one run on one worker and on several.
+//! Contention between workers, from recordings of one run on one worker and on several.
 //!
-//! Both recordings have the same units in the same epochs, so whatever a step costs more on several workers comes from the host: caches and memory
-//! that they share, and lines that another core has written. Messages are delivered by the owner of the receiving unit, so what delivering
-//! costs more is the price of messages that another worker wrote.
+//! Both recordings have the same units in the same epochs, so a step that takes longer on several workers does so because of the host:
+//! shared caches and memory, and cache lines written by another core. The owner of the receiving unit delivers the messages, so the extra
+//! delivery time is the cost of messages written by another worker.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use warpshard_base::UnitId;
 use warpshard_chip::host::{RecordedEpoch, Recording};
 use warpshard_lab::statistics::median;
 
-/// Steps by another worker than the owner that a median needs, at least.
-const ENOUGH_TAKEN: usize = 20;
+/// Minimum steps by a worker other than the owner for a median.
+const MIN_TAKEN_STEPS: usize = 20;
 
-/// What several workers cost each other.
+/// Costs of contention between workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Contention {
-    /// The time of a step relative to that on one worker, by kind of unit.
+    /// Time of a step relative to its time on one worker, by kind of unit.
     pub(super) steps: BTreeMap<&'static str, f64>,
-    /// Nanoseconds more for a message from another worker.
+    /// Extra nanoseconds per message from another worker.
     pub(super) message_ns: f64,
-    /// Nanoseconds more for a step by another worker than the owner, where there were enough of them.
+    /// Extra nanoseconds per step by a worker other than the owner; `None` with fewer than [`MIN_TAKEN_STEPS`] such steps.
     pub(super) taken_ns: Option<f64>,
-    /// Nanoseconds of barrier and coordinator, beyond what the coordinator takes with one worker.
+    /// Nanoseconds per epoch of the barrier and the coordinator, beyond the coordinator's time with one worker.
     pub(super) barrier_ns: f64,
 }
 
 impl Contention {
-    /// Of the medians of recordings on one worker and of recordings on `workers` workers; nothing when these do not have the same epochs.
+    /// Compares the medians of recordings on `workers` workers with the recording on one; returns `None` if their epochs differ.
     pub(super) fn of(one: &Recording, several: &[Recording], workers: usize, kind_of: &[&'static str]) -> Option<Self> {
         if several.iter().any(|recording| recording.epochs.len() != one.epochs.len()) {
             return None;
@@ -47,17 +47,17 @@ impl Contention {
         let steps = spent.into_iter().filter(|(_, (before, _))| *before > 0.0).map(|(kind, (before, now))| (kind, now / before));
         let mut found = Self {
             steps: steps.collect(),
-            message_ns: exchanging / (messages * from_others(workers)).max(1.0),
+            message_ns: exchanging / (messages * crossing_share(workers)).max(1.0),
             taken_ns: None,
-            // The median, since the system may take a core away at a barrier.
+            // The median, because the operating system may preempt a core at a barrier.
             barrier_ns: median(&rest)?.max(0.0),
         };
-        found.taken_ns = found.taken(one, several, kind_of);
+        found.taken_ns = found.taken_step_ns(one, several, kind_of);
         Some(found)
     }
 
-    /// How much longer steps by another worker take than those by the owner: medians over all single steps.
-    fn taken(&self, one: &Recording, several: &[Recording], kind_of: &[&'static str]) -> Option<f64> {
+    /// Returns the extra nanoseconds of a step by a worker other than the owner: difference of the medians over all single steps.
+    fn taken_step_ns(&self, one: &Recording, several: &[Recording], kind_of: &[&'static str]) -> Option<f64> {
         let (mut own, mut taken) = (Vec::new(), Vec::new());
         for (alone, shared) in several.iter().flat_map(|recording| one.epochs.iter().zip(&recording.epochs)) {
             for (unit, nanos, before) in pairs(shared, alone) {
@@ -65,7 +65,7 @@ impl Contention {
                 if shared.taken.binary_search(&unit).is_ok() { taken.push(more) } else { own.push(more) }
             }
         }
-        if taken.len() < ENOUGH_TAKEN {
+        if taken.len() < MIN_TAKEN_STEPS {
             return None;
         }
         Some((median(&taken)? - median(&own)?).max(0.0))
@@ -75,26 +75,26 @@ impl Contention {
         self.steps.get(kind).copied().unwrap_or(1.0)
     }
 
-    /// The epochs of a recording on one worker with the times that they have on `workers` workers.
-    pub(super) fn applied(&self, epochs: &[RecordedEpoch], kind_of: &[&'static str], workers: usize) -> Vec<RecordedEpoch> {
+    /// Returns the epochs of a recording on one worker, scaled to `workers` workers.
+    pub(super) fn scaled_epochs(&self, epochs: &[RecordedEpoch], kind_of: &[&'static str], workers: usize) -> Vec<RecordedEpoch> {
         let mut epochs = epochs.to_vec();
         for epoch in &mut epochs {
             for (unit, nanos) in &mut epoch.units {
                 *nanos = (f64::from(*nanos) * self.factor(kind_of[unit.index()])) as u32;
             }
-            let more = self.message_ns * f64::from(epoch.messages) * from_others(workers);
+            let more = self.message_ns * f64::from(epoch.messages) * crossing_share(workers);
             epoch.exchanging = (f64::from(epoch.exchanging) + more) as u32;
         }
         epochs
     }
 }
 
-/// The share of messages that come from another worker, where units are spread evenly over the workers.
-fn from_others(workers: usize) -> f64 {
+/// Returns the share of messages that cross workers if units are spread evenly over the workers.
+fn crossing_share(workers: usize) -> f64 {
     1.0 - 1.0 / workers as f64
 }
 
-/// The units that both recordings have in an epoch, with their nanoseconds in each.
+/// Iterates over the units that both recordings have in an epoch, with their nanoseconds in each.
 fn pairs<'a>(shared: &'a RecordedEpoch, alone: &'a RecordedEpoch) -> impl Iterator<Item = (UnitId, f64, f64)> + 'a {
     shared.units.iter().filter_map(|(unit, nanos)| {
         let before = alone.nanos(*unit)?;
@@ -108,7 +108,7 @@ mod tests {
 
     const KINDS: [&str; 4] = ["sm", "sm", "network", "sm"];
 
-    /// Epochs in which unit 3 is taken by another worker.
+    /// Returns a recording of epochs in which another worker takes unit 3 if `taken`.
     fn recording(nanos: [u32; 4], exchanging: u32, taken: bool) -> Recording {
         let units = (0..).map(UnitId).zip(nanos).collect();
         let taken = if taken { vec![UnitId(3)] } else { Vec::new() };
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_and_messages_cost_what_the_recordings_differ_by() {
+    fn step_and_message_costs_are_differences_of_recordings() {
         let one = recording([1000, 1000, 400, 1000], 5000, false);
         let mut two = recording([1200, 1200, 600, 1200], 6000, false);
         two.epochs.iter_mut().for_each(|epoch| epoch.rest = 507);
@@ -126,10 +126,11 @@ mod tests {
             found,
             Contention { steps: [("network", 1.5), ("sm", 1.2)].into(), message_ns: 20.0, taken_ns: None, barrier_ns: 500.0 }
         );
-        // On two workers what was recorded there, but for the barrier, and on four three quarters of the messages come from others.
+        // On two workers the result is the recording made there, except for the barrier. On four workers three quarters of the messages
+        // cross workers.
         two.epochs.iter_mut().for_each(|epoch| epoch.rest = 7);
-        assert_eq!(found.applied(&one.epochs, &KINDS, 2), two.epochs);
-        assert_eq!(found.applied(&one.epochs, &KINDS, 4)[0].exchanging, 6500);
+        assert_eq!(found.scaled_epochs(&one.epochs, &KINDS, 2), two.epochs);
+        assert_eq!(found.scaled_epochs(&one.epochs, &KINDS, 4)[0].exchanging, 6500);
     }
 
     #[test]
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn recordings_with_other_epochs_say_nothing() {
+    fn recordings_with_different_epochs_give_no_contention() {
         let one = recording([1000; 4], 0, false);
         let mut other = one.clone();
         other.epochs.pop();

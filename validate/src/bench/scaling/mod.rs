@@ -1,4 +1,4 @@
-//! `bench --scaling`: how fast a machine would be simulated on many workers and ranks, from the recorded cost of each unit in each epoch.
+//! `bench --scaling`: predicted speed-up of a simulation on many workers and ranks, from the recorded host time of each unit in each epoch.
 
 mod contention;
 mod overlap;
@@ -6,7 +6,7 @@ mod replay;
 
 use std::sync::Arc;
 
-use warpshard_chip::host::{HostTimes, LONG, RecordedEpoch, Recording, barrier_nanos};
+use warpshard_chip::host::{HostTimes, LONG_UNIT_COST, RecordedEpoch, Recording, barrier_nanos};
 use warpshard_chip::{RunOptions, RunResult, simulate};
 use warpshard_config::Machine;
 use warpshard_lab::output::{StudyError, StudyOutput};
@@ -16,48 +16,48 @@ use warpshard_workload::Workload;
 
 use super::sizes;
 use contention::Contention;
-use replay::{Host, Link, Recorded};
+use replay::{Host, RankLink, Recorded};
 
-/// Numbers of workers that are foretold.
+/// Numbers of workers with a prediction.
 const WORKERS: [usize; 10] = [1, 2, 4, 8, 16, 32, 48, 64, 128, 256];
-/// The most for which it is replayed what halves that overlap would gain.
-const MOST_OVERLAPPED: usize = 64;
-/// Numbers of ranks of one thread.
+/// Most workers for which a replay with overlapping halves runs.
+const MAX_OVERLAPPED_WORKERS: usize = 64;
+/// Numbers of ranks, of one thread each.
 const RANKS: [usize; 6] = [1, 2, 4, 8, 16, 32];
-/// Nanoseconds to fetch the state of a unit, 24 KB, from another core's cache at 10 GB/s, where it is not measured.
+/// Default nanoseconds to fetch the state of a unit, 24 KB, from another core's cache at 10 GB/s, if it was not measured.
 const STEAL_NS: f64 = 2400.0;
-/// Nanoseconds of the host to send one more packet.
+/// Host nanoseconds to send one more packet.
 const SEND_NS: f64 = 1000.0;
-/// Nanoseconds to write and to read a message: some 25 bytes each.
+/// Nanoseconds to write and to read a message of some 25 bytes.
 const MESSAGE_NS: f64 = 100.0;
-/// The kernels that are recorded, of those of `bench --sizes`.
-const CASES: [&str; 3] = ["compute", "divergent", "memory"];
+/// Cases of `bench --sizes` that are recorded.
+const RECORDED_CASES: [&str; 3] = ["compute", "divergent", "memory"];
 
-/// What the replay is told about hosts.
+/// Options of `bench --scaling`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScalingOptions {
-    /// Numbers of threads that are recorded, to see what they cost each other, and measured; one thread always is.
+    /// Numbers of threads that are recorded, for contention, and measured; one thread always is.
     pub threads: Vec<usize>,
-    /// Recordings, and measurements, for each number of threads; medians count.
+    /// Recordings and measurements per number of threads; their medians are used.
     pub runs: usize,
-    /// Microseconds between two ranks.
+    /// Latency between two ranks in microseconds.
     pub latency_us: f64,
-    /// Nanoseconds of a barrier for each worker; measured where not given.
+    /// Nanoseconds of a barrier per worker; measured if `None`.
     pub barrier_ns: Option<f64>,
 }
 
-/// Records each case, replays it on many workers and ranks, and measures it on some.
+/// Records each case, replays it on many workers and ranks, and measures it on a few.
 ///
 /// # Errors
-/// When the machine cannot be built or does not run.
+/// Fails if the machine cannot be built or does not run.
 pub(super) fn run(machine: &str, overrides: &[(String, String)], options: &ScalingOptions) -> Result<StudyOutput, StudyError> {
     run_with(machine, overrides, options, sizes::PER_SM)
 }
 
-/// [`run`] with another number of CTAs per SM.
+/// Does the work of [`run`] with `per_sm` CTAs per SM.
 fn run_with(machine: &str, overrides: &[(String, String)], options: &ScalingOptions, per_sm: u32) -> Result<StudyOutput, StudyError> {
     let machine = sizes::load(machine, overrides, &[])?;
-    let title = format!("speed-up of {} over one thread, foretold from recorded runs and measured", machine.name);
+    let title = format!("speed-up of {} over one thread, predicted from recorded runs and measured", machine.name);
     let mut output = StudyOutput::new("bench-scaling", title);
     output.columns(&[
         "case",
@@ -72,21 +72,21 @@ fn run_with(machine: &str, overrides: &[(String, String)], options: &ScalingOpti
         "barrier %",
         "exchange %",
     ]);
-    for name in CASES {
+    for name in RECORDED_CASES {
         let case = Case {
             name,
             workload: Arc::new(sizes::workload(name, machine.gpu.sms, per_sm).map_err(StudyError::input)?),
             machine: &machine,
         };
-        case.foretell(options, &mut output)?;
+        case.predict(options, &mut output)?;
     }
     output.note(format!(
-        "ranks: {} us between two of them, {SEND_NS} ns per further packet, {MESSAGE_NS} ns per message; without enough units that were taken from \
-         another worker one is assumed to cost {STEAL_NS} ns more",
+        "ranks: {} us latency, {SEND_NS} ns per further packet, {MESSAGE_NS} ns per message; with too few units taken from another \
+         worker, a taken unit is assumed to cost {STEAL_NS} ns more",
         options.latency_us
     ));
-    output.note("overlapped: the speed-up if an epoch of one half of the machine waited for the other half's epoch before alone; the engine does not do this".to_owned());
-    output.note("measured: medians of interleaved runs; undisturbed: sums over epochs of the median of each, which a pause in less than half of the runs does not change".to_owned());
+    output.note("overlapped: the speed-up if an epoch of one half of the machine depended only on the previous epoch of the other half; the engine does not do this".to_owned());
+    output.note("measured: medians of interleaved runs; undisturbed: sums over epochs of each epoch's median, which a pause in less than half of the runs does not change".to_owned());
     Ok(output)
 }
 
@@ -96,45 +96,45 @@ struct Case<'a> {
     machine: &'a Machine,
 }
 
-/// A run recorded on one worker, with what the replay reads of its units, and what several workers cost each other in it.
-struct Tape {
+/// A run recorded on one worker, the units' attributes for the replay, and the contention in recordings on several workers.
+struct RecordedRun {
     result: RunResult,
     shard_of: Vec<u32>,
     kind_of: Vec<&'static str>,
     long_of: Vec<bool>,
     traffic: Vec<(usize, usize, u64)>,
-    /// By number of workers, ascending.
+    /// Contention by number of workers, ascending.
     contention: Vec<(usize, Contention)>,
 }
 
-/// Seconds of runs on a number of threads.
+/// Host times of runs on one number of threads.
 struct Measured {
     threads: usize,
-    /// The median over runs.
+    /// Median seconds over the runs.
     seconds: f64,
-    /// The sum over epochs of the median of each.
+    /// Seconds without disturbances by the host: the sum over epochs of each epoch's median.
     undisturbed: f64,
-    /// Where that goes.
+    /// Shares of the undisturbed time.
     shares: Shares,
-    /// Waits of a worker that slept, of all its waits at the barrier.
+    /// Fraction of the waits at the barrier in which a worker slept.
     sleeps: f64,
 }
 
 /// Shares of the time of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Shares {
-    /// Stepping units, in the mean over workers.
+    /// Share of stepping units, on average over workers.
     stepping: f64,
-    /// Delivering messages and handing them on, likewise.
+    /// Share of delivering and forwarding messages, on average over workers.
     exchanging: f64,
-    /// Waiting for the busiest worker, likewise.
+    /// Share of waiting for the busiest worker, on average over workers.
     waiting: f64,
-    /// Coordinator and barrier.
+    /// Share of the coordinator and the barrier.
     rest: f64,
 }
 
 impl Shares {
-    /// Of a recorded run on so many workers.
+    /// Computes the shares of a run recorded on `workers` workers.
     fn of(recording: &Recording, workers: usize) -> Self {
         let sum = |part: fn(&RecordedEpoch) -> f64| recording.epochs.iter().map(part).sum::<f64>();
         let took = sum(|epoch| f64::from(epoch.took)).max(1.0);
@@ -146,21 +146,21 @@ impl Shares {
     }
 }
 
-/// What was recorded and measured of a case.
+/// Recordings and measurements of a case.
 struct Records {
-    /// With the halves of the machine in turn, and with all units in every epoch.
-    in_halves: Tape,
-    together: Tape,
-    /// The first is that of one thread.
+    /// Recordings with the halves of the machine in turn (`in_halves`) and with all units in every epoch (`together`).
+    in_halves: RecordedRun,
+    together: RecordedRun,
+    /// Measurements by number of threads; the first has one thread.
     measured: Vec<Measured>,
     barrier_ns: f64,
 }
 
-/// What a row of the table compares a replay with: nanoseconds, but for speed-ups that were measured.
+/// Bounds and measurements that a row of the table lists next to a replay: nanoseconds, except for the measured speed-ups.
 struct Bounds {
     critical: f64,
     overlapped: Option<f64>,
-    /// Of whole runs and of undisturbed epochs.
+    /// Measured speed-ups of whole runs and of undisturbed epochs.
     measured: Option<(f64, f64)>,
 }
 
@@ -186,8 +186,8 @@ fn recordings(runs: Vec<RunResult>) -> Vec<Recording> {
     runs.into_iter().filter_map(|run| run.costs).map(|costs| costs.recorded).collect()
 }
 
-impl Tape {
-    /// Of runs on each of `counts` workers, the first of which is one.
+impl RecordedRun {
+    /// Builds a tape from the runs on each of `counts` workers; the first count is one.
     fn of(counts: &[usize], runs: Vec<Vec<RunResult>>) -> Result<Self, StudyError> {
         let nothing = || StudyError::Nothing("nothing was recorded".into());
         let mut runs = runs.into_iter();
@@ -198,7 +198,7 @@ impl Tape {
         all.push(recording.recorded.clone());
         recording.recorded = Recording::medians(&all).ok_or_else(nothing)?;
         let (shard_of, kind_of): (_, Vec<_>) = recording.units.iter().map(|unit| (unit.shard, unit.kind)).unzip();
-        let long_of = recording.units.iter().map(|unit| unit.cost >= LONG).collect();
+        let long_of = recording.units.iter().map(|unit| unit.cost >= LONG_UNIT_COST).collect();
         let traffic = recording.recorded.traffic.iter().map(|(from, to, count)| (from.index(), to.index(), *count)).collect();
         let halves = result.host.halves;
         let alike = counts[1..].iter().zip(runs).filter(|(_, runs)| runs.iter().all(|run| run.host.halves == halves));
@@ -213,13 +213,13 @@ impl Tape {
         self.result.costs.as_ref().map_or(&[], |costs| &costs.recorded.epochs)
     }
 
-    /// What `workers` workers cost each other: what as many do, or the next fewer that were recorded, or the next more.
+    /// Returns the contention on `workers` workers: the recording with the largest count up to `workers`, or else the smallest count.
     fn contention(&self, workers: usize) -> Option<&(usize, Contention)> {
         let known = self.contention.iter().rfind(|(count, _)| *count <= workers).or(self.contention.first());
         known.filter(|_| workers > 1)
     }
 
-    /// The host of so many workers, of which each beyond those that were recorded makes a barrier `each` nanoseconds longer.
+    /// Returns the host with `workers` workers. Each worker beyond the recorded count adds `each` nanoseconds to a barrier.
     fn host(&self, workers: usize, each: f64) -> Host {
         let known = self.contention(workers);
         let (count, recorded) = known.map_or((0, 0.0), |(count, contention)| (*count, contention.barrier_ns));
@@ -227,10 +227,10 @@ impl Tape {
         Host { barrier_ns: (recorded + each * (workers as f64 - count as f64)).max(0.0), steal_ns }
     }
 
-    /// The epochs with the times that they have on `workers` workers.
-    fn on(&self, workers: usize) -> Vec<RecordedEpoch> {
+    /// Returns the epochs, scaled to `workers` workers.
+    fn epochs_on(&self, workers: usize) -> Vec<RecordedEpoch> {
         let known = self.contention(workers);
-        known.map_or_else(|| self.epochs().to_vec(), |(_, contention)| contention.applied(self.epochs(), &self.kind_of, workers))
+        known.map_or_else(|| self.epochs().to_vec(), |(_, contention)| contention.scaled_epochs(self.epochs(), &self.kind_of, workers))
     }
 
     fn recorded<'a>(&'a self, epochs: &'a [RecordedEpoch]) -> Recorded<'a> {
@@ -248,9 +248,9 @@ impl Case<'_> {
         simulate(self.machine, &self.workload, options).map_err(StudyError::input)
     }
 
-    /// Records and measures the run, each several times, on one thread and on each number of `options.threads`: with the halves of the machine
-    /// in turn, with all units in every epoch of `lookahead` cycles, and measured. All of them take turns, since what the host does otherwise, and
-    /// which of its cores it gives, changes with time.
+    /// Records and measures the case several times on one thread and on each number of `options.threads`: recorded with the halves of the
+    /// machine in turn, recorded with all units in every epoch of `lookahead` cycles, and measured. The three ways are interleaved, since
+    /// the load of the host and the cores it assigns change with time.
     fn record(&self, lookahead: u64, options: &ScalingOptions) -> Result<Records, StudyError> {
         let mut counts = vec![1];
         counts.extend(options.threads.iter().copied().filter(|count| *count > 1));
@@ -270,45 +270,45 @@ impl Case<'_> {
         let [in_halves, together, measured] = rounds;
         let measured = counts.iter().zip(measured).map(|(threads, runs)| Measured::of(*threads, runs)).collect();
         Ok(Records {
-            in_halves: Tape::of(&counts, in_halves)?,
-            together: Tape::of(&counts, together)?,
+            in_halves: RecordedRun::of(&counts, in_halves)?,
+            together: RecordedRun::of(&counts, together)?,
             measured,
             barrier_ns: median(&barriers).unwrap_or(f64::NAN),
         })
     }
 
-    /// How so many workers step the machine.
-    fn facts(&self, threads: usize) -> Result<HostFacts, StudyError> {
+    /// Returns the engine's setup on `threads` workers.
+    fn host_facts(&self, threads: usize) -> Result<HostFacts, StudyError> {
         Ok(self.run(RunOptions { threads, max_cycles: Some(1), ..RunOptions::default() })?.host)
     }
 
-    fn foretell(&self, options: &ScalingOptions, output: &mut StudyOutput) -> Result<(), StudyError> {
-        let lookahead = self.facts(1)?.lookahead_cycles;
+    fn predict(&self, options: &ScalingOptions, output: &mut StudyOutput) -> Result<(), StudyError> {
+        let lookahead = self.host_facts(1)?.lookahead_cycles;
         let Records { in_halves, together, measured, barrier_ns } = self.record(lookahead, options)?;
         output.figure(&format!("{}: nanoseconds of a barrier for each worker", self.name), barrier_ns);
         let one = in_halves.recorded(in_halves.epochs()).on_one();
         let mut still_halves = true;
         for workers in WORKERS {
-            still_halves &= workers <= 8 && self.facts(workers)?.halves;
+            still_halves &= workers <= 8 && self.host_facts(workers)?.halves;
             let tape = if still_halves { &in_halves } else { &together };
-            let epochs = tape.on(workers);
+            let epochs = tape.epochs_on(workers);
             let recorded = tape.recorded(&epochs);
             let host = tape.host(workers, barrier_ns);
             let host = options.barrier_ns.map_or(host, |each| Host { barrier_ns: each * workers as f64, ..host });
             let replayed = recorded.on_workers(workers, host);
-            // Not where halves take turns.
-            let overlapped = (!still_halves && workers <= MOST_OVERLAPPED).then(|| recorded.overlapped(workers, host));
+            // No overlap if the halves take turns.
+            let overlapped = (!still_halves && workers <= MAX_OVERLAPPED_WORKERS).then(|| recorded.overlapped(workers, host));
             let found = measured.iter().find(|found| found.threads == workers).zip(measured.first());
             let found = found.map(|(found, alone)| (alone.seconds / found.seconds, alone.undisturbed / found.undisturbed));
             let bounds = Bounds { critical: recorded.critical(|_| true).0, overlapped, measured: found };
             self.row(output, "workers", workers, one, &replayed, bounds);
             if let Some((whole, undisturbed)) = found.filter(|_| workers > 1) {
                 let off = |speed_up: f64| 100.0 * (one / replayed.total / speed_up - 1.0);
-                output.figure(&format!("{}: foretold against measured speed-up of {workers} threads, %", self.name), off(whole));
-                output.figure(&format!("{}: foretold against undisturbed speed-up of {workers} threads, %", self.name), off(undisturbed));
+                output.figure(&format!("{}: predicted against measured speed-up of {workers} threads, %", self.name), off(whole));
+                output.figure(&format!("{}: predicted against undisturbed speed-up of {workers} threads, %", self.name), off(undisturbed));
             }
         }
-        let link = Link { latency_ns: options.latency_us * 1e3, send_ns: SEND_NS, message_ns: MESSAGE_NS };
+        let link = RankLink { latency_ns: options.latency_us * 1e3, send_ns: SEND_NS, message_ns: MESSAGE_NS };
         let recorded = together.recorded(together.epochs());
         let (critical, unit) = recorded.critical(|_| true);
         let (network, net) = recorded.critical(|kind| kind == "network");
@@ -326,7 +326,7 @@ impl Case<'_> {
                 ("messages", exchanging),
                 ("waiting for the busiest worker", waiting),
                 ("coordinator and barrier", rest),
-                ("waits that slept, of all", found.sleeps),
+                ("share of waits that slept", found.sleeps),
             ];
             for (part, share) in parts {
                 output.figure(&format!("{}: {} threads measured: {part}, %", self.name, found.threads), 100.0 * share);
@@ -345,17 +345,17 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// What workers cost each other.
-    fn bounds(&self, tape: &Tape, way: &str, output: &mut StudyOutput) {
+    /// Reports the contention between workers.
+    fn bounds(&self, tape: &RecordedRun, way: &str, output: &mut StudyOutput) {
         for (workers, contention) in &tape.contention {
             let about = |what: &str| format!("{}, {way}, {workers} workers: {what}", self.name);
             for (kind, factor) in &contention.steps {
                 output.figure(&about(&format!("time of a step of kind {kind} relative to one worker")), *factor);
             }
-            output.figure(&about("nanoseconds more for a message from another worker"), contention.message_ns);
+            output.figure(&about("extra nanoseconds per message from another worker"), contention.message_ns);
             output.figure(&about("nanoseconds of barrier and coordinator"), contention.barrier_ns);
             if let Some(nanos) = contention.taken_ns {
-                output.figure(&about("nanoseconds more for a unit that another worker takes"), nanos);
+                output.figure(&about("extra nanoseconds per unit that another worker takes"), nanos);
             }
         }
     }
@@ -387,10 +387,10 @@ mod tests {
     #[test]
     fn a_small_machine_is_recorded_replayed_and_measured() {
         let options = ScalingOptions { threads: vec![1, 2], runs: 1, latency_us: 10.0, barrier_ns: Some(500.0) };
-        // One SM with one CTA takes as many code paths as a whole machine does, and a fraction of the time.
+        // One SM with one CTA covers as many code paths as a whole machine, in a fraction of the time.
         let overrides = [("gpu.sms".to_owned(), "1".to_owned())];
         let output = run_with("tiny", &overrides, &options, 1).unwrap();
-        let rows = CASES.len() * (WORKERS.len() + RANKS.len());
+        let rows = RECORDED_CASES.len() * (WORKERS.len() + RANKS.len());
         let speed_ups: Vec<f64> = output.column("speed-up").unwrap().iter().map(|text| text.parse().unwrap()).collect();
         assert_eq!(speed_ups.len(), rows);
         let allowed: Vec<f64> = output.column("longest unit allows").unwrap().iter().map(|text| text.parse().unwrap()).collect();

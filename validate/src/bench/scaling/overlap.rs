@@ -1,38 +1,40 @@
-//! What an engine would gain that lets the two halves of a machine overlap, in a replay of a recorded run; the engine does not do this.
+//! Predicted time of an engine that overlaps the two halves of a machine, from a replay of a recorded run. The real engine does not overlap
+//! them.
 //!
-//! Units of one half (SMs, CPU cores, partitions) have links to the other (networks, the grid scheduler) only. So an epoch of one half needs nothing
-//! but the epoch before of the other: while the last SMs of an epoch are stepped, others may begin the next one once the networks are through. A
-//! worker that has nothing left in an epoch then goes on, and what one has too much in an epoch is made up for in the next.
+//! Units of one half (SMs, CPU cores, partitions) have links only to the other half (networks, the grid scheduler). So an epoch of one half
+//! depends only on the previous epoch of the other half: while some workers step the last SMs of an epoch, other workers may begin the next
+//! epoch as soon as the networks have finished. A worker without work left in an epoch thus continues with the next one, and imbalances of
+//! two successive epochs even out.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use warpshard_chip::host::{RecordedEpoch, improve, left_to_owner, place};
+use warpshard_chip::host::{RecordedEpoch, assign_shards, move_shards, units_left_to_owner};
 
 use super::replay::{BALANCE_EVERY, Host, Recorded, stepping};
 
-/// Kinds of the smaller half.
-const MIDDLE: [&str; 2] = ["network", "grid"];
-/// Epochs of which units can be ready at the same time: one half is at most one epoch ahead of the other.
+/// Kinds of units in the smaller half.
+const SMALLER_HALF_KINDS: [&str; 2] = ["network", "grid"];
+/// Epochs whose units can be ready at the same time: one half is at most one epoch ahead of the other.
 const WINDOW: usize = 2;
 
-/// The steps of an epoch that nobody has begun, and what is left of it.
+/// State of an epoch in the window: its unstarted and its unfinished steps.
 #[derive(Clone, Debug, Default)]
-struct Open {
-    /// Steps by half and worker: unit and nanoseconds; a worker takes the last one.
+struct OpenEpoch {
+    /// Unstarted steps by half and worker, as unit and nanoseconds; a worker takes the last step of a list.
     queues: [Vec<Vec<(usize, f64)>>; 2],
-    /// Steps that are not finished, by half.
+    /// Number of unfinished steps, by half.
     unfinished: [usize; 2],
-    /// Whether the step of a unit is not finished.
-    undone: Vec<bool>,
-    /// Which workers have had their part of exchange and coordination.
+    /// `true` for each unit whose step is unfinished.
+    unfinished_units: Vec<bool>,
+    /// `true` for each worker that has done its part of the exchange and coordination.
     entered: Vec<bool>,
-    /// That part.
+    /// Nanoseconds of a worker's part of the exchange and coordination.
     entry: f64,
     leave: usize,
 }
 
-/// A step that a worker is at.
+/// The step that a worker executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Running {
     until: u64,
@@ -48,26 +50,26 @@ struct Overlap<'a> {
     half_of: Vec<usize>,
     worker_of: Vec<u16>,
     recent: Vec<u64>,
-    /// Epochs `first..first + WINDOW`.
-    open: [Open; WINDOW],
+    /// State of the epochs `first..first + WINDOW`.
+    open: [OpenEpoch; WINDOW],
     first: usize,
 }
 
 impl Recorded<'_> {
-    /// Nanoseconds of the run on `workers` workers if halves overlapped.
+    /// Returns the nanoseconds of the run on `workers` workers with overlapping halves.
     pub(super) fn overlapped(&self, workers: usize, host: Host) -> f64 {
         let costs = self.shard_costs();
         let mut overlap = Overlap {
             recorded: self,
             host,
             workers,
-            half_of: self.kind_of.iter().map(|kind| usize::from(MIDDLE.contains(kind))).collect(),
-            worker_of: place(&costs, workers),
+            half_of: self.kind_of.iter().map(|kind| usize::from(SMALLER_HALF_KINDS.contains(kind))).collect(),
+            worker_of: assign_shards(&costs, workers),
             recent: vec![0; costs.len()],
             open: Default::default(),
             first: 0,
         };
-        overlap.open = [overlap.opened(0), overlap.opened(1)];
+        overlap.open = [overlap.open_epoch(0), overlap.open_epoch(1)];
         overlap.run()
     }
 }
@@ -80,7 +82,7 @@ impl Overlap<'_> {
         loop {
             while self.first < self.recorded.epochs.len() && self.open[0].unfinished == [0, 0] {
                 self.first += 1;
-                let next = self.opened(self.first + 1);
+                let next = self.open_epoch(self.first + 1);
                 self.open = [std::mem::take(&mut self.open[1]), next];
             }
             idle.retain(|&worker| {
@@ -94,24 +96,24 @@ impl Overlap<'_> {
             now = done.until;
             let open = &mut self.open[done.epoch - self.first];
             open.unfinished[self.half_of[done.unit]] -= 1;
-            open.undone[done.unit] = false;
+            open.unfinished_units[done.unit] = false;
             let at = idle.partition_point(|worker| *worker < done.worker);
             idle.insert(at, done.worker);
         }
     }
 
-    /// An epoch with its steps in the lists of their owners, long ones last.
-    fn opened(&mut self, number: usize) -> Open {
+    /// Opens an epoch: puts its steps into the lists of their owners, long steps last.
+    fn open_epoch(&mut self, number: usize) -> OpenEpoch {
         let (recorded, workers) = (self.recorded, self.workers);
         let none = RecordedEpoch::default();
         let epoch = recorded.epochs.get(number).unwrap_or(&none);
         let mut queues = [vec![Vec::new(); workers], vec![Vec::new(); workers]];
-        let (mut unfinished, mut undone) = ([0; 2], vec![false; self.half_of.len()]);
+        let (mut unfinished, mut unfinished_units) = ([0; 2], vec![false; self.half_of.len()]);
         let mut push = |unit: usize, nanos: u32| {
             let (half, shard) = (self.half_of[unit], recorded.shard_of[unit] as usize);
             queues[half][usize::from(self.worker_of[shard])].push((unit, f64::from(nanos)));
             unfinished[half] += 1;
-            undone[unit] = true;
+            unfinished_units[unit] = true;
             self.recent[shard] += u64::from(nanos);
         };
         let units = epoch.units.iter().map(|(unit, nanos)| (unit.index(), *nanos));
@@ -122,37 +124,38 @@ impl Overlap<'_> {
         }
         queues.iter_mut().flatten().for_each(|queue| queue.sort_by_key(|(unit, _)| recorded.long_of[*unit]));
         if number % BALANCE_EVERY == BALANCE_EVERY - 1 {
-            improve(&self.recent, &mut self.worker_of, workers);
+            move_shards(&self.recent, &mut self.worker_of, workers);
             self.recent.iter_mut().for_each(|nanos| *nanos /= 2);
         }
         let entry = f64::from(epoch.exchanging) / workers as f64 + f64::from(epoch.rest) + self.host.barrier_ns;
-        let leave = left_to_owner(stepping(epoch) as u64 / epoch.units.len().max(1) as u64);
-        Open { queues, unfinished, undone, entered: vec![false; workers], entry, leave }
+        let leave = units_left_to_owner(stepping(epoch) as u64 / epoch.units.len().max(1) as u64);
+        OpenEpoch { queues, unfinished, unfinished_units, entered: vec![false; workers], entry, leave }
     }
 
-    /// Whether a half may begin the epoch at `place` in the window.
-    fn is_ready(&self, place: usize, half: usize) -> bool {
-        place == 0 || self.open[place - 1].unfinished[1 - half] == 0
+    /// Returns `true` if a half may begin the epoch at `index` of the window.
+    fn is_ready(&self, index: usize, half: usize) -> bool {
+        index == 0 || self.open[index - 1].unfinished[1 - half] == 0
     }
 
-    /// The step that a worker begins: one of its own, the earliest epoch and the smaller half first, or one of another's.
+    /// Begins a step for a worker and returns it: the worker's own steps come first, in the earliest epoch and the smaller half first, then
+    /// steps of other owners.
     fn begin(&mut self, worker: usize) -> Option<(usize, usize, f64)> {
-        for place in 0..WINDOW {
+        for index in 0..WINDOW {
             for (half, distance) in [(1, 0), (0, 0)].into_iter().chain((1..self.workers).map(|distance| (0, distance))) {
-                let ready = self.is_ready(place, half) && self.open[place].unfinished[half] > 0;
+                let ready = self.is_ready(index, half) && self.open[index].unfinished[half] > 0;
                 let owner = (worker + distance) % self.workers;
-                let leave = if distance == 0 { 0 } else { self.open[place].leave };
-                if !ready || self.open[place].queues[half][owner].len() <= leave {
+                let leave = if distance == 0 { 0 } else { self.open[index].leave };
+                if !ready || self.open[index].queues[half][owner].len() <= leave {
                     continue;
                 }
-                // A unit whose step of the epoch before is not finished cannot be stepped yet.
-                let free = |(unit, _): &(usize, f64)| place == 0 || !self.open[place - 1].undone[*unit];
-                let Some(at) = self.open[place].queues[half][owner].iter().rposition(free) else { continue };
-                let open = &mut self.open[place];
+                // A unit cannot be stepped while its step of the previous epoch is unfinished.
+                let free = |(unit, _): &(usize, f64)| index == 0 || !self.open[index - 1].unfinished_units[*unit];
+                let Some(at) = self.open[index].queues[half][owner].iter().rposition(free) else { continue };
+                let open = &mut self.open[index];
                 let (unit, nanos) = open.queues[half][owner].remove(at);
                 let fetching = if distance == 0 { 0.0 } else { self.host.steal_ns };
                 let entry = if std::mem::replace(&mut open.entered[worker], true) { 0.0 } else { open.entry };
-                return Some((self.first + place, unit, nanos + fetching + entry));
+                return Some((self.first + index, unit, nanos + fetching + entry));
             }
         }
         None
@@ -175,20 +178,20 @@ mod tests {
     }
 
     #[test]
-    fn one_worker_takes_what_was_recorded() {
+    fn one_worker_takes_the_recorded_time() {
         assert_eq!(overlapped(&[7000, 5000, 5000], &["network", "sm", "sm"], 1), 40.0 * 17000.0);
     }
 
     #[test]
-    fn what_is_left_of_an_epoch_is_made_up_for_in_the_next() {
-        // Three equal units on two workers take two steps' time in every epoch with a barrier, and one and a half without.
+    fn imbalances_even_out_over_two_epochs() {
+        // Three equal units on two workers take the time of two steps per epoch with a barrier, and of one and a half steps without.
         let time = overlapped(&[6000, 6000, 6000], &["sm"; 3], 2);
         assert!((40.0 * 9000.0..=41.0 * 9000.0).contains(&time), "{time}");
     }
 
     #[test]
-    fn a_half_waits_for_the_epoch_before_of_the_other() {
-        // The network is as long as an epoch, so nothing can hide behind it but the SMs of the same epoch.
+    fn a_half_waits_for_the_previous_epoch_of_the_other() {
+        // The network takes a whole epoch, so only the SMs of the same epoch can overlap with it.
         let time = overlapped(&[9000, 1000, 1000], &["network", "sm", "sm"], 2);
         assert_eq!(time, 40.0 * 9000.0);
     }

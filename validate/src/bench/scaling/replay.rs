@@ -1,71 +1,72 @@
-//! A recorded run replayed on any number of workers or ranks: how long each epoch takes, and why.
+//! Replay of a recorded run on any number of workers or ranks: the length of each epoch and its causes.
 //!
-//! Workers are those of the engine: shards are placed and moved by its own functions, and a worker that has finished takes units of others. What the
-//! recording does not know are parameters of the [`Host`].
+//! The workers are modelled on the engine: its functions place and move the shards, and a worker that has finished takes units of other
+//! workers. Properties of the host that the recording does not contain are parameters of [`Host`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use warpshard_chip::host::{RecordedEpoch, ShardCost, improve, left_to_owner, place};
+use warpshard_chip::host::{RecordedEpoch, ShardCost, assign_shards, move_shards, units_left_to_owner};
 
-/// Epochs between two checks of the balance, as in the engine.
+/// Epochs between two balance checks, as in the engine.
 pub(super) const BALANCE_EVERY: usize = 16;
 
-/// What more than one worker costs.
+/// Costs of more than one worker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Host {
-    /// Nanoseconds of a barrier, and of the coordinator beyond what it takes with one worker.
+    /// Nanoseconds of a barrier, and of the coordinator beyond its time with one worker.
     pub(super) barrier_ns: f64,
-    /// Nanoseconds more that a unit takes at a worker that does not own it: its state comes from another core's cache.
+    /// Extra nanoseconds of a unit's step at a worker other than its owner, because the unit's state comes from another core's cache.
     pub(super) steal_ns: f64,
 }
 
-/// What an exchange between ranks costs.
+/// Costs of an exchange between ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Link {
+pub(super) struct RankLink {
     /// Nanoseconds from sending to receiving an empty packet.
     pub(super) latency_ns: f64,
-    /// Nanoseconds for each further rank that a rank sends to.
+    /// Nanoseconds per additional rank that a rank sends to.
     pub(super) send_ns: f64,
-    /// Nanoseconds to write, carry and read a message.
+    /// Nanoseconds to write, transfer and read a message.
     pub(super) message_ns: f64,
 }
 
-/// A recorded run, as the replay reads it.
+/// A recorded run in the form that the replay reads.
 #[derive(Clone, Debug)]
 pub(super) struct Recorded<'a> {
     pub(super) epochs: &'a [RecordedEpoch],
-    /// The shard of each unit.
+    /// Shard of each unit.
     pub(super) shard_of: &'a [u32],
-    /// The kind of each unit.
+    /// Kind of each unit.
     pub(super) kind_of: &'a [&'static str],
-    /// Whether workers begin with a unit.
+    /// `true` for each long unit, which a worker steps first.
     pub(super) long_of: &'a [bool],
-    /// Messages between units: sender, receiver, how many.
+    /// Messages between units: sender, receiver, count.
     pub(super) traffic: &'a [(usize, usize, u64)],
 }
 
-/// Nanoseconds of a run, and what bounds it.
+/// Nanoseconds of a replayed run, in total and by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Replayed {
     pub(super) total: f64,
-    /// At barriers, beyond waiting for the slowest.
+    /// Nanoseconds at barriers, without the wait for the slowest worker.
     pub(super) barrier: f64,
-    /// In what one worker does for all.
+    /// Nanoseconds of the serial part, which one worker executes for all.
     pub(super) serial: f64,
-    /// Exchanging packets with other ranks.
+    /// Nanoseconds of exchanging packets with other ranks.
     pub(super) exchange: f64,
-    /// If the work of each epoch were divided evenly.
+    /// Nanoseconds if the work of each epoch were divided evenly.
     pub(super) even: f64,
 }
 
 impl Recorded<'_> {
-    /// The nanoseconds of the recorded run.
+    /// Returns the nanoseconds of the recorded run.
     pub(super) fn on_one(&self) -> f64 {
         self.epochs.iter().map(|epoch| stepping(epoch) + f64::from(epoch.exchanging + epoch.rest)).sum()
     }
 
-    /// The least time on any number of workers: of each epoch its longest unit. With the unit that is it most often.
+    /// Returns the critical path, the least time on any number of workers: the sum over epochs of the longest unit's time. The second value
+    /// is the unit with the largest part of that sum.
     pub(super) fn critical(&self, wanted: impl Fn(&str) -> bool) -> (f64, Option<usize>) {
         let mut of_units = vec![0.0; self.shard_of.len()];
         for epoch in self.epochs {
@@ -90,9 +91,9 @@ impl Recorded<'_> {
         costs
     }
 
-    /// The run on `workers` workers of one process.
+    /// Replays the run on `workers` workers of one process.
     pub(super) fn on_workers(&self, workers: usize, host: Host) -> Replayed {
-        let mut worker_of = place(&self.shard_costs(), workers);
+        let mut worker_of = assign_shards(&self.shard_costs(), workers);
         let mut recent = vec![0u64; worker_of.len()];
         let mut replayed = Replayed::default();
         for (number, epoch) in self.epochs.iter().enumerate() {
@@ -102,8 +103,8 @@ impl Recorded<'_> {
                 recent[shard] += u64::from(*nanos);
                 queues[usize::from(worker_of[shard])].push((self.long_of[unit.index()], f64::from(*nanos)));
             }
-            let leave = left_to_owner(stepping(epoch) as u64 / epoch.units.len().max(1) as u64);
-            // A worker takes from the end of its list.
+            let leave = units_left_to_owner(stepping(epoch) as u64 / epoch.units.len().max(1) as u64);
+            // A worker takes steps from the end of its list.
             queues.iter_mut().filter(|_| number % 2 == 0).for_each(|queue| queue.reverse());
             queues.iter_mut().for_each(|queue| queue.sort_by_key(|(long, _)| *long));
             let (serial, shared) = (f64::from(epoch.rest), f64::from(epoch.exchanging) / workers as f64);
@@ -113,16 +114,17 @@ impl Recorded<'_> {
             replayed.serial += serial;
             replayed.even += stepping / workers as f64 + shared;
             if number % BALANCE_EVERY == BALANCE_EVERY - 1 {
-                improve(&recent, &mut worker_of, workers);
+                move_shards(&recent, &mut worker_of, workers);
                 recent.iter_mut().for_each(|nanos| *nanos /= 2);
             }
         }
         replayed
     }
 
-    /// The run on `ranks` processes of one thread, which take no units from each other; and the share of messages that cross.
-    pub(super) fn on_ranks(&self, ranks: usize, link: Link) -> (Replayed, f64) {
-        let rank_of_shard = place(&self.shard_costs(), ranks);
+    /// Replays the run on `ranks` processes of one thread each, which take no units from each other; also returns the share of messages
+    /// that cross ranks.
+    pub(super) fn on_ranks(&self, ranks: usize, link: RankLink) -> (Replayed, f64) {
+        let rank_of_shard = assign_shards(&self.shard_costs(), ranks);
         let rank_of = |unit: usize| usize::from(rank_of_shard[self.shard_of[unit] as usize]);
         let all: u64 = self.traffic.iter().map(|(.., count)| count).sum();
         let across: u64 = self.traffic.iter().filter(|(from, to, _)| rank_of(*from) != rank_of(*to)).map(|(.., count)| count).sum();
@@ -147,12 +149,13 @@ impl Recorded<'_> {
     }
 }
 
-/// Nanoseconds of stepping units in an epoch.
+/// Returns the nanoseconds of stepping units in an epoch.
 pub(super) fn stepping(epoch: &RecordedEpoch) -> f64 {
     epoch.units.iter().map(|(_, nanos)| f64::from(*nanos)).sum()
 }
 
-/// When the last worker has finished, each taking its own units from the end of its list and then others', but for so many that are left.
+/// Returns the nanoseconds until the last worker has finished. A worker takes its own units from the end of its list, then units of other
+/// workers, but leaves the last `leave` units to their owner.
 fn slowest(mut queues: Vec<Vec<(bool, f64)>>, leave: usize, steal_ns: f64) -> f64 {
     let workers = queues.len();
     let mut free: BinaryHeap<Reverse<(u64, usize)>> = (0..workers).map(|worker| Reverse((0, worker))).collect();
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_units_are_divided_evenly_and_one_worker_takes_what_was_recorded() {
+    fn equal_units_are_divided_evenly_and_one_worker_takes_the_recorded_time() {
         let epochs = epochs(&[100; 16], 50);
         let (shards, kinds) = ((0..16).collect::<Vec<u32>>(), ["sm"; 16]);
         let run = recorded(&epochs, &shards, &kinds);
@@ -211,15 +214,15 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_without_work_takes_units_but_for_the_last_of_their_owner_where_they_are_short() {
+    fn an_idle_worker_takes_units_but_leaves_the_last_short_one() {
         let list = |count| vec![(false, 100.0); count];
-        // Four units at one worker and none at the other, which takes one, and leaves the last one.
+        // One worker has four units; the other has none, takes one, and leaves the last unit to its owner.
         assert_eq!(slowest(vec![list(4), Vec::new()], 1, 0.0), 300.0);
         assert_eq!(slowest(vec![list(6), Vec::new()], 1, 30.0), 400.0);
         assert_eq!(slowest(vec![list(2), Vec::new()], 1, 0.0), 200.0);
         assert_eq!(slowest(vec![list(1), Vec::new()], 1, 0.0), 100.0);
         assert_eq!(slowest(vec![list(2), Vec::new()], 0, 30.0), 130.0);
-        assert_eq!([4000, 6000].map(left_to_owner), [1, 0]);
+        assert_eq!([4000, 6000].map(units_left_to_owner), [1, 0]);
     }
 
     #[test]
@@ -233,13 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn ranks_pay_for_the_messages_that_cross() {
+    fn ranks_pay_for_crossing_messages() {
         let mut epochs = epochs(&[100; 4], 0);
         epochs.iter_mut().for_each(|epoch| epoch.messages = 10);
         let (shards, kinds) = ([0, 1, 2, 3], ["sm"; 4]);
         let traffic = [(0, 1, 300), (2, 3, 100)];
         let run = Recorded { traffic: &traffic, ..recorded(&epochs, &shards, &kinds) };
-        let link = Link { latency_ns: 1000.0, send_ns: 10.0, message_ns: 8.0 };
+        let link = RankLink { latency_ns: 1000.0, send_ns: 10.0, message_ns: 8.0 };
         let (two, crossing) = run.on_ranks(2, link);
         assert_eq!(crossing, 1.0, "neighbours are apart");
         assert_eq!(two.total, 40.0 * (200.0 + 1010.0 + 40.0));

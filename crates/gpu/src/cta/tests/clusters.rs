@@ -1,10 +1,10 @@
-//! Where clusters go, against an H100.
+//! Tests of the assignment of clusters to SMs against an H100.
 
 use warpshard_config::machine::Machine;
 
 use super::mock::{Chip, Job, PLAIN, Stepping};
 
-/// SMs of an H100 on which 132 clusters of four CTAs of 256 threads ran that were launched at once, in the order of the CTAs (our measurement).
+/// SMs of an H100 that ran 132 clusters of four CTAs of 256 threads, launched at the same time, in CTA order (our measurement).
 const MEASURED: [u16; 528] = [
     0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23, 8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28, 29, 14, 15, 30, 31, 32, 33, 48, 49,
     34, 35, 50, 51, 36, 37, 52, 53, 38, 39, 54, 55, 40, 41, 56, 57, 42, 43, 58, 59, 44, 45, 60, 61, 46, 47, 62, 63, 64, 65, 78, 79, 66, 67,
@@ -26,29 +26,29 @@ const MEASURED: [u16; 528] = [
 ];
 
 #[test]
-fn clusters_go_to_the_sms_to_which_an_h100_sends_them() {
+fn clusters_are_assigned_to_the_sms_measured_on_an_h100() {
     let machine = Machine::load("h100", &[]).unwrap().machine;
     let job = Job { stream: 0, ctas: 528, resident: 8, cycles: |_| 1_000_000, app: 0 };
     let mut chip = Chip::with_clusters(&machine, &job, 4);
     chip.run(1_000, PLAIN);
-    assert_eq!(chip.places(0), MEASURED);
+    assert_eq!(chip.sms_of(0), MEASURED);
     let starts = chip.starts(0);
     assert!(starts.chunks(4).all(|cluster| cluster.iter().all(|start| *start == cluster[0])), "CTAs of a cluster start together");
     assert!(starts.chunks(4).map(|cluster| cluster[0]).is_sorted_by(|one, next| next - one == 3), "one cluster in three cycles");
 }
 
 #[test]
-fn a_cluster_waits_until_a_gpc_has_room_for_all_its_ctas() {
+fn a_cluster_waits_until_a_gpc_fits_all_its_ctas() {
     let mut machine = Machine::load("h100", &[]).unwrap().machine;
     machine.gpu.sms = 6;
     machine.gpu.dispatch.order.clear();
     machine.gpu.cluster.gpcs = vec![0, 0, 0, 1, 1, 1];
-    // One CTA fills an SM; those of the first clusters end one after the other.
+    // One CTA fills an SM; the CTAs of the first clusters end one after the other.
     let job = Job { stream: 0, ctas: 6, resident: 1, cycles: |cta| 100 * u64::from(cta + 1), app: 0 };
     let mut chip = Chip::with_clusters(&machine, &job, 2);
     chip.run(10_000, Stepping { span: 5, skip: true, first_sm: 2 });
-    let (places, starts) = (chip.places(0), chip.starts(0));
+    let (places, starts) = (chip.sms_of(0), chip.starts(0));
     assert_eq!(places[..4], [0, 1, 3, 4]);
-    // SM 2 is free all the time, and SM 0 at the end of CTA 0.
+    // SM 2 is free all the time, and SM 0 becomes free at the end of CTA 0.
     assert_eq!((&places[4..], starts[4] - starts[0] > 100, starts[4] - starts[0] < 200), (&[0, 2][..], true, true));
 }

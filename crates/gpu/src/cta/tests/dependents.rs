@@ -1,4 +1,4 @@
-//! Programmatic dependent launches among mock SMs, cycle by cycle. A message takes 5 cycles, and a launch 20.
+//! Tests of programmatic dependent launches with mock SMs, cycle by cycle. A message takes 5 cycles, and a launch 20.
 
 use warpshard_base::KernelIndex;
 use warpshard_config::machine::Dispatch;
@@ -8,7 +8,7 @@ use warpshard_protocol::EventKind;
 use super::mock::{Chip, Job, PLAIN, Stepping, spec};
 use super::{LONG, job, ran};
 
-/// Kernels share SMs.
+/// Returns a dispatch configuration in which kernels share SMs.
 fn sharing() -> Dispatch {
     Dispatch { share_sm: true, ..spec() }
 }
@@ -31,24 +31,24 @@ fn a_dependent_starts_one_launch_latency_after_the_last_cta_triggered() {
     let chip = dependent(2, &jobs, Some(|cta| 10 + 20 * u64::from(cta)));
     assert_eq!((chip.starts(0), chip.starts(1)), (vec![20; 2], vec![20 + 30 + 20; 2]));
     assert_eq!(chip.grid.kernel_stats()[1].launched, Some(50));
-    assert_eq!(chip.grid.kernel_stats()[1].launch_latency_cycles, 0, "the other kernel runs meanwhile");
-    assert_eq!(chip.waiting.len(), 2, "its warps have to wait for the launch before");
+    assert_eq!(chip.grid.kernel_stats()[1].launch_latency_cycles, 0, "the other kernel runs at the same time");
+    assert_eq!(chip.waiting.len(), 2, "the warps have to wait for the preceding launch");
 }
 
 #[test]
-fn a_cta_that_ended_counts_as_one_that_triggered_and_a_launch_without_triggers_is_followed_as_ever() {
+fn an_ended_cta_counts_as_triggered() {
     // CTA 1 would trigger after its end.
     let jobs = [job(0, 2, 4, |cta| 200 - 150 * u64::from(cta)), job(0, 2, 4, |_| 10)];
     let chip = dependent(2, &jobs, Some(|cta| if cta == 0 { 5 } else { 1000 }));
     assert_eq!(chip.starts(1), [20 + 50 + 20; 2]);
     let (without, plain) = (dependent(2, &jobs, None), ran(2, &sharing(), &jobs));
     assert_eq!((without.starts(1), ends(&without)), (plain.starts(1), ends(&plain)));
-    assert!(without.waiting.is_empty() && without.met.is_empty(), "nothing is left to wait for");
+    assert!(without.waiting.is_empty() && without.met.is_empty(), "no dependency remains");
 }
 
 #[test]
-fn a_kernel_ends_no_earlier_than_the_launch_on_which_it_depends_and_neither_do_those_after_it() {
-    // The second and third kernel are over long before the first one.
+fn chained_dependents_end_no_earlier_than_their_predecessors() {
+    // The second and third kernels complete long before the first one.
     let jobs = [job(0, 1, 4, |_| 500), job(0, 1, 4, |_| 10), job(0, 1, 4, |_| 10)];
     let mut chip = Chip::dependent(1, &sharing(), &jobs, Some(|_| 1));
     chip.run(400, PLAIN);
@@ -63,10 +63,10 @@ fn a_kernel_ends_no_earlier_than_the_launch_on_which_it_depends_and_neither_do_t
 }
 
 #[test]
-fn every_sm_learns_once_that_the_launch_before_has_ended() {
+fn every_sm_is_notified_once_that_the_preceding_launch_has_ended() {
     let jobs = [job(0, 2, 4, |_| 200), job(0, 2, 4, |_| 500)];
     let chip = dependent(3, &jobs, Some(|_| 1));
-    // The kernel ends in cycle 220, which the grid scheduler learns 5 cycles later.
+    // The kernel ends in cycle 220, and the grid scheduler is notified 5 cycles later.
     assert_eq!(chip.met, [0, 1, 2].map(|sm| (230, sm, 1)));
 }
 
@@ -82,22 +82,22 @@ fn a_dependency_is_met_when_the_last_store_is_acknowledged() {
 }
 
 #[test]
-fn ctas_that_come_back_are_bound_before_those_that_may_wait_for_them() {
-    // One CTA fills an SM. SM 1 gives its CTA back when the dependent has one on each of the others.
+fn returned_ctas_are_bound_before_ctas_of_their_dependent() {
+    // One CTA fills an SM. SM 1 returns its CTA when the dependent has a CTA on each of the other SMs.
     let jobs = [job(0, 1, 4, |_| 300), job(0, 40, 4, |_| 50)];
     let mut chip = Chip::dependent(1, &sharing(), &jobs, Some(|_| 1));
     chip.run(60, PLAIN);
     assert!(!chip.starts(1).is_empty());
-    chip.give_back(0);
+    chip.return_ctas(0);
     chip.run(LONG, PLAIN);
     assert!(chip.grid.end_cycle().is_some(), "{:?}", chip.grid.waiting());
     let again = chip.starts(0)[0];
     let later = chip.starts(1).into_iter().filter(|start| *start > 60).min();
-    assert!(again > 60 && later > Some(again), "CTA 0 starts again in {again}, and the first of the dependent after that in {later:?}");
+    assert!(again > 60 && later > Some(again), "CTA 0 restarts in {again}, and the next CTA of the dependent starts in {later:?}");
 }
 
 #[test]
-fn nothing_depends_on_how_the_chip_is_stepped() {
+fn dependents_do_not_depend_on_stepping() {
     let jobs = [
         job(0, 6, 3, |cta| 100 + 40 * u64::from(cta)),
         job(0, 9, 2, |cta| 30 + u64::from(cta)),
@@ -109,7 +109,7 @@ fn nothing_depends_on_how_the_chip_is_stepped() {
         chip.stores = Some(33);
         chip.run(LONG, how);
         chip.met.sort_unstable();
-        (chip.lives, chip.events, chip.met, chip.waiting)
+        (chip.lifetimes, chip.events, chip.met, chip.waiting)
     };
     let base = run(PLAIN);
     assert!(base.0.len() == 24 && !base.2.is_empty() && !base.3.is_empty());

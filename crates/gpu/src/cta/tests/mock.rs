@@ -1,10 +1,10 @@
-//! A chip of mock SMs around the grid scheduler: each starts bound CTAs in order, at most one per cycle, when they fit.
+//! A chip of mock SMs around the grid scheduler. Each SM starts bound CTAs in order, at most one per cycle, when they fit.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use warpshard_base::{Addr, AppId, ClockDomain, CtaIndex, Cycle, KernelIndex, LinkId, SmId, StreamId, Tick, UnitId};
-use warpshard_config::machine::{CtaOrder, Dispatch, Machine, Sharing, Switch, UnderWay};
+use warpshard_config::machine::{CtaOrder, Dispatch, InFlightPolicy, Machine, Sharing, Switch};
 use warpshard_engine::{Route, Unit};
 use warpshard_protocol::{CtaLaunch, CtaNotice, Event, EventKind, Outbox, Payload};
 use warpshard_state::{Reader, StateError, Writer};
@@ -14,7 +14,7 @@ use super::super::capacity::Capacity;
 use super::super::clusters::Clusters;
 use super::super::{Grid, GridDecision, GridPorts};
 
-/// Every resource of a mock SM, divisible by 1 to 6.
+/// The amount of each resource of a mock SM, divisible by 1 to 6.
 const WHOLE_SM: u32 = 60;
 
 /// A kernel of the mock chip.
@@ -23,7 +23,7 @@ pub(super) struct Job {
     pub(super) stream: u64,
     pub(super) ctas: u32,
     pub(super) resident: u32,
-    /// Cycles that a CTA runs.
+    /// Run time of a CTA in cycles.
     pub(super) cycles: fn(u32) -> u64,
     /// The application.
     pub(super) app: u16,
@@ -64,7 +64,7 @@ fn info(i: usize, job: &Job) -> KernelInfo {
     }
 }
 
-/// A copy, then the kernels one by one.
+/// Returns a workload of one copy and the kernels in order.
 pub(super) fn workload_of(infos: Vec<KernelInfo>) -> Arc<Workload> {
     let mut commands = vec![Command::CopyToDevice { addr: Addr(0), bytes: 4 }];
     commands.extend((0..infos.len()).map(|i| Command::Launch(KernelIndex(i as u32))));
@@ -72,7 +72,8 @@ pub(super) fn workload_of(infos: Vec<KernelInfo>) -> Arc<Workload> {
     Arc::new(Workload { name: "mock".to_owned(), commands, kernels, applications: Vec::new(), notes: Vec::new(), homes: Vec::new() })
 }
 
-/// The kernels of each application, by the number of the application, with its priority; with `again` what ends starts again.
+/// Returns a workload with the kernels and the priority of each application, by application number; with `again`, applications that end
+/// start again.
 fn workload_of_apps(jobs: &[Job], priorities: &[i32], again: bool) -> Arc<Workload> {
     let part = |(app, priority): (usize, &i32)| {
         let own = jobs.iter().enumerate().filter(|(_, job)| usize::from(job.app) == app);
@@ -82,7 +83,7 @@ fn workload_of_apps(jobs: &[Job], priorities: &[i32], again: bool) -> Arc<Worklo
     Arc::new(mix(priorities.iter().enumerate().map(part).collect(), again).unwrap())
 }
 
-/// A dispatch of latency 5 whose launch latency is 20, with one CTA ahead.
+/// Returns a dispatch configuration with latency 5, launch latency 20 and one CTA bound ahead.
 pub(super) fn spec() -> Dispatch {
     Dispatch {
         latency: 5,
@@ -97,7 +98,7 @@ pub(super) fn spec() -> Dispatch {
         share_sm: false,
         sharing: Sharing::LeftOver,
         switch: Switch::Time,
-        under_way: UnderWay::Awaited,
+        under_way: InFlightPolicy::Awaited,
     }
 }
 
@@ -106,16 +107,16 @@ struct MockSm {
     arrivals: VecDeque<(u64, CtaLaunch)>,
     bound: VecDeque<CtaLaunch>,
     running: Vec<(u64, CtaLaunch)>,
-    /// When CTAs trigger the launch after their own.
+    /// Cycles in which CTAs trigger the dependent launch.
     triggers: Vec<(u64, CtaNotice)>,
-    /// When the stores of ended CTAs are acknowledged.
+    /// The cycle in which the stores of ended CTAs are acknowledged.
     stores_until: Option<u64>,
     limit: Option<usize>,
-    /// It gives back all CTAs that it has in the next cycle.
-    gives_back: bool,
+    /// True if the SM returns all its CTAs in the next cycle.
+    returns_ctas: bool,
 }
 
-/// How the chip is stepped; nothing of it may show in the results.
+/// Order and granularity of stepping the chip; the results do not depend on it.
 #[derive(Clone, Copy)]
 pub(super) struct Stepping {
     /// Cycles between two exchanges of messages, at most the latency.
@@ -127,9 +128,9 @@ pub(super) struct Stepping {
 
 pub(super) const PLAIN: Stepping = Stepping { span: 1, skip: false, first_sm: 0 };
 
-/// A CTA's life: start and end at its SM.
+/// Lifetime of a CTA: its SM, start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Life {
+pub(super) struct Lifetime {
     pub(super) sm: u16,
     pub(super) start: u64,
     pub(super) end: u64,
@@ -141,20 +142,20 @@ pub(super) struct Chip {
     sms: Vec<MockSm>,
     out: Outbox,
     pub(super) now: u64,
-    /// By (kernel, CTA).
-    pub(super) lives: BTreeMap<(u32, u32), Life>,
+    /// Lifetimes of CTAs by (kernel, CTA).
+    pub(super) lifetimes: BTreeMap<(u32, u32), Lifetime>,
     pub(super) events: Vec<(u64, EventKind)>,
-    /// Most CTAs of each kernel that ran on an SM at once while others ran there, too.
-    pub(super) most_of: BTreeMap<u32, usize>,
-    /// Most CTAs that each SM held, bound or running.
-    pub(super) most_held: Vec<usize>,
-    /// Cycles after its start in which a CTA triggers the launch after its own, where that is awaited.
+    /// Maximum number of CTAs of each kernel that ran on an SM at the same time as CTAs of other kernels.
+    pub(super) max_sharing: BTreeMap<u32, usize>,
+    /// Maximum number of CTAs, bound or running, that each SM held.
+    pub(super) max_held: Vec<usize>,
+    /// Cycles from the start of a CTA until it triggers the dependent launch, if the trigger is awaited.
     trigger: Option<fn(u32) -> u64>,
-    /// Cycles after the end of a CTA of the first kernel in which its stores are acknowledged.
+    /// Cycles from the end of a CTA of the first kernel until its stores are acknowledged.
     pub(super) stores: Option<u64>,
-    /// CTAs that were sent and whose warps wait for the launch before, by (kernel, CTA).
+    /// CTAs that were sent and whose warps wait for the preceding launch, by (kernel, CTA).
     pub(super) waiting: BTreeSet<(u32, u32)>,
-    /// The cycle in which each SM learns that a dependency is met, the SM, and the kernel.
+    /// The cycle in which each SM is notified that a dependency is met, the SM, and the kernel.
     pub(super) met: Vec<(u64, u16, u32)>,
 }
 
@@ -163,14 +164,15 @@ impl Chip {
         Self::with(sms, spec, workload_of(jobs.iter().enumerate().map(|(i, job)| info(i, job)).collect()), jobs)
     }
 
-    /// A chip that applications share: those of the jobs, which are in their order.
+    /// Creates a chip that the applications of the jobs share; the jobs are in application order.
     pub(super) fn shared(sms: usize, spec: &Dispatch, jobs: &[Job], priorities: &[i32], again: bool) -> Self {
         assert!(jobs.is_sorted_by_key(|job| job.app));
         let all = if again { [jobs, jobs].concat() } else { jobs.to_vec() };
         Self::with(sms, spec, workload_of_apps(jobs, priorities, again), &all)
     }
 
-    /// A chip whose jobs are programmatic dependent launches but for the first; their CTAs trigger `trigger` cycles after their start.
+    /// Creates a chip whose jobs, except the first, are programmatic dependent launches; their CTAs trigger `trigger` cycles after their
+    /// start.
     pub(super) fn dependent(sms: usize, spec: &Dispatch, jobs: &[Job], trigger: Option<fn(u32) -> u64>) -> Self {
         let infos = jobs
             .iter()
@@ -179,14 +181,14 @@ impl Chip {
         Self { trigger, ..Self::with(sms, spec, workload_of(infos.collect()), jobs) }
     }
 
-    /// The same, nothing being started again, where the launches of the last application arrive at these cycles.
+    /// Creates a chip on which no application starts again and the launches of the last application arrive in the cycles of `arrivals`.
     pub(super) fn arriving(sms: usize, spec: &Dispatch, jobs: &[Job], priorities: &[i32], arrivals: &[u64]) -> Self {
         let mut workload = (*workload_of_apps(jobs, priorities, false)).clone();
         workload.applications.last_mut().unwrap().arrivals = arrivals.iter().map(|cycle| Cycle(*cycle)).collect();
         Self::with(sms, spec, Arc::new(workload), jobs)
     }
 
-    /// A chip of a machine's SMs, whose only kernel is launched in clusters of so many CTAs.
+    /// Creates a chip with the SMs of a machine, whose only kernel is launched in clusters of `size` CTAs.
     pub(super) fn with_clusters(machine: &Machine, job: &Job, size: u32) -> Self {
         let workload = workload_of(vec![KernelInfo { cluster: Dim3 { x: size, ..Dim3::ONE }, ..info(0, job) }]);
         let (sms, spec) = (machine.gpu.sms, spec());
@@ -209,7 +211,7 @@ impl Chip {
             system: None,
         };
         let capacity = Capacity {
-            whole: [WHOLE_SM; 5],
+            sm_resources: [WHOLE_SM; 5],
             needs: jobs.iter().map(|job| [WHOLE_SM / job.resident.max(1); 5]).collect(),
             resident: jobs.iter().map(|job| job.resident).collect(),
         };
@@ -219,10 +221,10 @@ impl Chip {
             sms: vec![MockSm::default(); sms],
             out: Outbox::new(routes.into(), worker_of, 2),
             now: 0,
-            lives: BTreeMap::new(),
-            most_of: BTreeMap::new(),
+            lifetimes: BTreeMap::new(),
+            max_sharing: BTreeMap::new(),
             events: Vec::new(),
-            most_held: vec![0; sms],
+            max_held: vec![0; sms],
             trigger: None,
             stores: None,
             waiting: BTreeSet::new(),
@@ -230,14 +232,14 @@ impl Chip {
         }
     }
 
-    /// Limits an SM as a controller does: at the grid scheduler and at the SM.
+    /// Limits the CTAs of an SM as a controller does: at the grid scheduler and at the SM.
     pub(super) fn limit(&mut self, sm: u16, limit: u32) {
         self.grid.settle(Cycle(self.now));
         self.grid.apply(Cycle(self.now), &GridDecision::CtaLimit { sm: SmId(sm), limit });
         self.sms[usize::from(sm)].limit = Some(limit as usize);
     }
 
-    /// Steps up to `until`, or to the exchange after the end of the run.
+    /// Steps the chip up to `until`, or up to the exchange after the end of the run.
     pub(super) fn run(&mut self, until: u64, how: Stepping) -> &mut Self {
         while self.now < until && !self.events.iter().any(|event| event.1 == EventKind::RunEnded) {
             let next = (self.now + how.span).min(until);
@@ -279,17 +281,17 @@ impl Chip {
         while sm.arrivals.front().is_some_and(|arrival| arrival.0 == cycle) {
             sm.bound.extend(sm.arrivals.pop_front().map(|arrival| arrival.1));
         }
-        self.most_held[id] = self.most_held[id].max(sm.bound.len() + sm.running.len());
-        let link = LinkId((self.most_held.len() + id) as u16);
+        self.max_held[id] = self.max_held[id].max(sm.bound.len() + sm.running.len());
+        let link = LinkId((self.max_held.len() + id) as u16);
         let notice = |launch: CtaLaunch| CtaNotice { kernel: launch.kernel, cta: launch.cta, sm: SmId(id as u16) };
         let out = &mut self.out;
-        if std::mem::take(&mut sm.gives_back) {
+        if std::mem::take(&mut sm.returns_ctas) {
             for launch in sm.bound.drain(..) {
                 out.send(link, Cycle(cycle), Payload::CtaReturned(notice(launch)));
             }
             sm.triggers.clear();
             for (_, launch) in sm.running.drain(..) {
-                self.lives.remove(&(launch.kernel.0, launch.cta.0));
+                self.lifetimes.remove(&(launch.kernel.0, launch.cta.0));
                 out.send(link, Cycle(cycle), Payload::CtaPreempted(notice(launch)));
             }
         }
@@ -300,7 +302,7 @@ impl Chip {
             at != cycle
         });
         if sm.stores_until.take_if(|until| *until == cycle).is_some() {
-            out.send(link, Cycle(cycle), Payload::StoresAnswered(SmId(id as u16)));
+            out.send(link, Cycle(cycle), Payload::StoresAcknowledged(SmId(id as u16)));
         }
         let (stores, stores_until) = (self.stores, &mut sm.stores_until);
         sm.running.retain(|&(end, launch)| {
@@ -308,7 +310,7 @@ impl Chip {
                 if let Some(stores) = stores.filter(|_| launch.kernel == KernelIndex(0))
                     && stores_until.replace(cycle + stores).is_none()
                 {
-                    out.send(link, Cycle(cycle), Payload::StoresLeft(SmId(id as u16)));
+                    out.send(link, Cycle(cycle), Payload::StoresPending(SmId(id as u16)));
                 }
                 out.send(link, Cycle(cycle), Payload::CtaDone(notice(launch)));
             }
@@ -327,35 +329,35 @@ impl Chip {
                 sm.triggers.push((cycle + trigger(launch.cta.0), notice(launch)));
             }
             if sm.running.iter().any(|(_, other)| other.kernel != launch.kernel) {
-                let most = self.most_of.entry(launch.kernel.0).or_default();
+                let most = self.max_sharing.entry(launch.kernel.0).or_default();
                 *most = (*most).max(of(&sm.running, launch.kernel));
             }
-            let life = Life { sm: id as u16, start: cycle, end };
-            let before = self.lives.insert((launch.kernel.0, launch.cta.0), life);
+            let life = Lifetime { sm: id as u16, start: cycle, end };
+            let before = self.lifetimes.insert((launch.kernel.0, launch.cta.0), life);
             let again = launch.kernel.index() >= self.grid.workload.first_launches();
             assert!(before.is_none() || again, "a CTA starts once");
             out.send(link, Cycle(cycle), Payload::CtaStarted(notice(launch)));
         }
     }
 
-    /// An SM gives back all CTAs that it has.
-    pub(super) fn give_back(&mut self, sm: u16) {
-        self.sms[usize::from(sm)].gives_back = true;
+    /// Makes an SM return all its CTAs.
+    pub(super) fn return_ctas(&mut self, sm: u16) {
+        self.sms[usize::from(sm)].returns_ctas = true;
     }
 
-    /// Decides something about the grid scheduler.
+    /// Applies a decision about the grid scheduler.
     pub(super) fn decide(&mut self, decision: &GridDecision) {
         self.grid.settle(Cycle(self.now));
         self.grid.apply(Cycle(self.now), decision);
     }
 
-    /// Start cycles of a kernel's CTAs in their order.
+    /// Returns the start cycles of the CTAs of a kernel, in CTA order.
     pub(super) fn starts(&self, kernel: u32) -> Vec<u64> {
-        self.lives.range((kernel, 0)..=(kernel, u32::MAX)).map(|(_, life)| life.start).collect()
+        self.lifetimes.range((kernel, 0)..=(kernel, u32::MAX)).map(|(_, life)| life.start).collect()
     }
 
-    /// SMs of a kernel's CTAs in their order.
-    pub(super) fn places(&self, kernel: u32) -> Vec<u16> {
-        self.lives.range((kernel, 0)..=(kernel, u32::MAX)).map(|(_, life)| life.sm).collect()
+    /// Returns the SMs of the CTAs of a kernel, in CTA order.
+    pub(super) fn sms_of(&self, kernel: u32) -> Vec<u16> {
+        self.lifetimes.range((kernel, 0)..=(kernel, u32::MAX)).map(|(_, life)| life.sm).collect()
     }
 }

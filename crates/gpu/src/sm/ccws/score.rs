@@ -1,10 +1,9 @@
-//! The lost-locality scores of warps, and the warps that they hold back.
+//! The lost-locality scores of warps, and the set of warps that are held back.
 //!
-//! A warp that loses locality gets the score `hits x k_throttle x cutoff / instructions` (Equation 1 of the paper), where the
-//! cutoff is the base score times the active warps, and hits and instructions are totals over the resident warps; it falls by
-//! one every cycle down to the base score. Scores are stacked from the highest down, ties by ascending slot;
-//! warps whose score starts at or above the cutoff are held back. When no score exceeds the base score, the stack is as high as
-//! the cutoff and no warp is held back.
+//! A warp that loses locality gets the score `hits x k_throttle x cutoff / instructions` (Equation 1 of the paper). The cutoff is the base
+//! score times the active warps, and hits and instructions are totals over the resident warps. The score falls by one every cycle down to
+//! the base score. Scores are stacked from the highest down, ties by ascending slot; warps whose score starts at or above the cutoff are
+//! held back. If no score exceeds the base score, the stack is as high as the cutoff and no warp is held back.
 //!
 //! Invariant: a score is stored as the cycle in which it is back at the base score, so it need not be updated as time passes.
 
@@ -12,13 +11,13 @@ use warpshard_base::Cycle;
 
 use super::super::core::{MAX_WARPS, bits};
 
-/// The scores of an SM's warps, and what they are computed from.
+/// The scores of the warps of an SM, and the counts from which they are computed.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Scores {
     base: u64,
     k_throttle: u64,
-    /// When a warp's score is back at the base score.
-    until: [Cycle; MAX_WARPS],
+    /// The cycle in which the score of each warp is back at the base score.
+    back_at: [Cycle; MAX_WARPS],
     hits: [u64; MAX_WARPS],
     instructions: [u64; MAX_WARPS],
     all_hits: u64,
@@ -26,12 +25,12 @@ pub(super) struct Scores {
 }
 
 impl Scores {
-    /// All warps at the base score.
+    /// Creates scores with all warps at the base score.
     pub(super) fn new(base: u64, k_throttle: u64) -> Self {
         Self {
             base,
             k_throttle,
-            until: [Cycle(0); MAX_WARPS],
+            back_at: [Cycle(0); MAX_WARPS],
             hits: [0; MAX_WARPS],
             instructions: [0; MAX_WARPS],
             all_hits: 0,
@@ -39,51 +38,51 @@ impl Scores {
         }
     }
 
-    /// A warp issued an instruction.
+    /// Records that a warp issued an instruction.
     #[inline]
     pub(super) fn issued(&mut self, warp: usize) {
         self.instructions[warp] += 1;
         self.all_instructions += 1;
     }
 
-    /// Forgets what the warp of a slot did.
+    /// Clears the score and the counts of a warp slot.
     pub(super) fn clear(&mut self, warp: usize) {
         self.all_hits -= std::mem::take(&mut self.hits[warp]);
         self.all_instructions -= std::mem::take(&mut self.instructions[warp]);
-        self.until[warp] = Cycle(0);
+        self.back_at[warp] = Cycle(0);
     }
 
-    /// A warp lost locality in cycle `now`, when `active` warps had instructions to issue.
-    pub(super) fn lost(&mut self, warp: usize, active: u32, now: Cycle) {
+    /// Records that a warp lost locality in cycle `now`, with `active` warps that had instructions to issue.
+    pub(super) fn record_loss(&mut self, warp: usize, active: u32, now: Cycle) {
         self.hits[warp] += 1;
         self.all_hits += 1;
         let cutoff = self.base * u64::from(active);
         let score = self.all_hits * self.k_throttle * cutoff / self.all_instructions.max(1);
-        self.until[warp] = now.after(score.saturating_sub(self.base));
+        self.back_at[warp] = now.after(score.saturating_sub(self.base));
     }
 
-    /// What a warp's score is above the base score.
+    /// Returns the difference between the score of a warp and the base score.
     #[inline]
     fn excess(&self, warp: usize, now: Cycle) -> u64 {
-        self.until[warp].0.saturating_sub(now.0)
+        self.back_at[warp].0.saturating_sub(now.0)
     }
 
-    /// Which of the `active` warps are held back at cycle `now`, and the first cycle in which it may be others if nothing
-    /// happens to their scores.
-    pub(super) fn held(&self, active: u64, now: Cycle) -> (u64, Cycle) {
+    /// Returns the warps of `active` that are held back at cycle `now`, and the first cycle in which this set may change without further
+    /// lost locality.
+    pub(super) fn held_warps(&self, active: u64, now: Cycle) -> (u64, Cycle) {
         let mut stack = [0u8; MAX_WARPS];
         let (mut count, mut raised) = (0, false);
         for warp in bits(active) {
             stack[count] = warp as u8;
             count += 1;
-            raised |= self.until[warp] > now;
+            raised |= self.back_at[warp] > now;
         }
         if !raised {
             return (0, Cycle::NEVER);
         }
         let stack = &mut stack[..count];
-        // The sort keeps the order of slots among equals.
-        stack.sort_unstable_by_key(|&warp| (std::cmp::Reverse(self.until[usize::from(warp)].max(now)), warp));
+        // The sort keeps the order of slots among equal scores.
+        stack.sort_unstable_by_key(|&warp| (std::cmp::Reverse(self.back_at[usize::from(warp)].max(now)), warp));
         let cutoff = self.base * count as u64;
         let (mut height, mut falling) = (0, 0);
         let mut allowed = 0;
@@ -100,10 +99,10 @@ impl Scores {
         if held == 0 {
             return (0, Cycle::NEVER);
         }
-        // The stack of those who are allowed falls by at most `falling` a cycle: another is added once it is below the cutoff.
+        // The stack of allowed warps falls by at most `falling` per cycle: another warp is added once the stack is below the cutoff.
         let lower = now.after((height - cutoff) / falling + 1);
-        // Who is back at the base score takes its place among the others by its slot.
-        let back = bits(active).map(|warp| self.until[warp]).filter(|until| *until > now).min().unwrap_or(Cycle::NEVER);
+        // A warp whose score is back at the base score is ordered by its slot among the others.
+        let back = bits(active).map(|warp| self.back_at[warp]).filter(|until| *until > now).min().unwrap_or(Cycle::NEVER);
         (held, lower.min(back))
     }
 }
@@ -112,7 +111,7 @@ impl Scores {
 mod tests {
     use super::*;
 
-    /// Four warps with base scores of 100 that issued 25 instructions each.
+    /// Returns the scores of four warps with base scores of 100 that issued 25 instructions each.
     fn four() -> Scores {
         let mut scores = Scores::new(100, 8);
         for warp in 0..4 {
@@ -122,55 +121,55 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_held_while_nobody_loses_locality() {
-        assert_eq!(four().held(0b1111, Cycle(7)), (0, Cycle::NEVER));
+    fn no_warp_is_held_without_lost_locality() {
+        assert_eq!(four().held_warps(0b1111, Cycle(7)), (0, Cycle::NEVER));
     }
 
     #[test]
     fn lost_locality_raises_a_score_by_equation_1_and_pushes_the_last_warps_over_the_cutoff() {
         let mut scores = four();
-        // The cutoff is 400. The first four hits make scores of 1..4 x 8 x 400 / 100 = 32, 64, 96, 128.
+        // The cutoff is 400. The first four hits give scores of 1..4 x 8 x 400 / 100 = 32, 64, 96, 128.
         for _ in 0..3 {
-            scores.lost(2, 4, Cycle(1000));
-            assert_eq!(scores.held(0b1111, Cycle(1000)), (0, Cycle::NEVER), "the base score is the least");
+            scores.record_loss(2, 4, Cycle(1000));
+            assert_eq!(scores.held_warps(0b1111, Cycle(1000)), (0, Cycle::NEVER), "the base score is the least");
         }
-        scores.lost(2, 4, Cycle(1000));
+        scores.record_loss(2, 4, Cycle(1000));
         assert_eq!(scores.excess(2, Cycle(1000)), 28);
-        // The stack is 128, 228, 328, 428: warp 3 begins below the cutoff and is not held.
-        assert_eq!(scores.held(0b1111, Cycle(1000)), (0, Cycle::NEVER));
-        // Nine hits: 288. The stack is 288, 388, 488, and warp 3 begins above.
-        (0..5).for_each(|_| scores.lost(2, 4, Cycle(1000)));
-        let (held, next) = scores.held(0b1111, Cycle(1000));
+        // The stack is 128, 228, 328, 428: warp 3 starts below the cutoff and is not held.
+        assert_eq!(scores.held_warps(0b1111, Cycle(1000)), (0, Cycle::NEVER));
+        // Nine hits: 288. The stack is 288, 388, 488, and warp 3 starts above the cutoff.
+        (0..5).for_each(|_| scores.record_loss(2, 4, Cycle(1000)));
+        let (held, next) = scores.held_warps(0b1111, Cycle(1000));
         assert_eq!((held, next), (0b1000, Cycle(1089)), "the stack of three is 88 above the cutoff and falls by one a cycle");
-        assert_eq!(scores.held(0b1111, Cycle(1088)).0, 0b1000);
-        assert_eq!(scores.held(0b1111, Cycle(1089)), (0, Cycle::NEVER));
+        assert_eq!(scores.held_warps(0b1111, Cycle(1088)).0, 0b1000);
+        assert_eq!(scores.held_warps(0b1111, Cycle(1089)), (0, Cycle::NEVER));
     }
 
     #[test]
     fn two_warps_that_lose_locality_share_the_cache() {
         let mut scores = four();
-        (0..7).for_each(|_| scores.lost(2, 4, Cycle(0)));
-        // 7 x 32 = 224 for warp 2, then 8 x 32 = 256 for warp 0: the stack is 256, 480.
-        scores.lost(0, 4, Cycle(0));
-        assert_eq!(scores.held(0b1111, Cycle(0)), (0b1010, Cycle(41)), "two scores fall: 80 points in 40 cycles");
-        assert_eq!(scores.held(0b1111, Cycle(40)).0, 0b1010);
-        // 215 and 398, then warp 1 fits.
-        assert_eq!(scores.held(0b1111, Cycle(41)).0, 0b1000);
+        (0..7).for_each(|_| scores.record_loss(2, 4, Cycle(0)));
+        // The scores are 7 x 32 = 224 for warp 2, then 8 x 32 = 256 for warp 0: the stack is 256, 480.
+        scores.record_loss(0, 4, Cycle(0));
+        assert_eq!(scores.held_warps(0b1111, Cycle(0)), (0b1010, Cycle(41)), "two scores fall: 80 points in 40 cycles");
+        assert_eq!(scores.held_warps(0b1111, Cycle(40)).0, 0b1010);
+        // The stack is 215, 398, and warp 1 fits.
+        assert_eq!(scores.held_warps(0b1111, Cycle(41)).0, 0b1000);
     }
 
     #[test]
-    fn the_cycle_named_is_never_after_the_change() {
+    fn the_predicted_cycle_is_never_after_the_change() {
         let mut scores = Scores::new(10, 20);
         for warp in 0..8 {
             (0..5 + warp).for_each(|_| scores.issued(warp));
         }
         for (warp, at) in [(5, 0), (1, 3), (5, 9), (7, 10), (2, 10), (1, 14), (6, 31)] {
-            scores.lost(warp, 8, Cycle(at));
+            scores.record_loss(warp, 8, Cycle(at));
         }
-        let (mut held, mut next) = scores.held(0xff, Cycle(31));
+        let (mut held, mut next) = scores.held_warps(0xff, Cycle(31));
         let mut changes = 0;
         for at in 32..300 {
-            let now = scores.held(0xff, Cycle(at));
+            let now = scores.held_warps(0xff, Cycle(at));
             if Cycle(at) < next {
                 assert_eq!(now.0, held, "cycle {at} is before {next}");
             } else {
@@ -182,20 +181,20 @@ mod tests {
     }
 
     #[test]
-    fn what_a_warp_did_ends_with_it() {
+    fn clearing_a_warp_removes_its_hits_and_instructions() {
         let mut scores = four();
-        (0..9).for_each(|_| scores.lost(2, 4, Cycle(0)));
+        (0..9).for_each(|_| scores.record_loss(2, 4, Cycle(0)));
         scores.clear(2);
-        assert_eq!(scores.held(0b1111, Cycle(0)), (0, Cycle::NEVER));
-        // One hit and 75 instructions are left: 1 x 8 x 400 / 75.
-        (0..4).for_each(|_| scores.lost(0, 4, Cycle(0)));
+        assert_eq!(scores.held_warps(0b1111, Cycle(0)), (0, Cycle::NEVER));
+        // One hit and 75 instructions remain: 1 x 8 x 400 / 75.
+        (0..4).for_each(|_| scores.record_loss(0, 4, Cycle(0)));
         assert_eq!(scores.excess(0, Cycle(0)), 4 * 8 * 400 / 75 - 100);
     }
 
     #[test]
     fn a_single_warp_is_never_held() {
         let mut scores = four();
-        (0..90).for_each(|_| scores.lost(1, 1, Cycle(0)));
-        assert_eq!(scores.held(0b10, Cycle(0)).0, 0);
+        (0..90).for_each(|_| scores.record_loss(1, 1, Cycle(0)));
+        assert_eq!(scores.held_warps(0b10, Cycle(0)).0, 0);
     }
 }

@@ -1,31 +1,31 @@
-//! The victim tag arrays: for each warp, the tags of the lines that it fetched into the L1 and that were evicted last.
+//! The victim tag arrays: for each warp, the tags of the most recently evicted lines that it fetched into the L1.
 //!
-//! In: evicted lines, and reads that miss. Out: whether the L1 had held a missing line before. Each warp has its own
-//! sets, indexed by the low bits of the line number and replaced first in, first out.
+//! In: evicted lines, and reads that miss. Out: true for a missing line that the L1 had held. Each warp has private sets, indexed by the
+//! low bits of the line number, with FIFO replacement.
 
 use warpshard_base::{Addr, LINE_BYTES};
 
 const EMPTY: u64 = u64::MAX;
 
-/// The victim tags of an SM's warps.
+/// The victim tags of the warps of an SM.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Victims {
     /// Line numbers, by warp, set and way.
     tags: Box<[u64]>,
-    /// The way that the next tag of a set goes to, by warp and set.
+    /// The way of the next tag of a set, by warp and set.
     next: Box<[u32]>,
     ways: usize,
     sets: usize,
 }
 
 impl Victims {
-    /// Empty arrays of `tags` tags for each of so many warps, in sets of `ways`.
+    /// Creates empty arrays of `tags` tags for each of `warps` warps, in sets of `ways`.
     pub(super) fn new(warps: usize, tags: u32, ways: u32) -> Self {
         let sets = (tags / ways) as usize;
         Self { tags: vec![EMPTY; warps * tags as usize].into(), next: vec![0; warps * sets].into(), ways: ways as usize, sets }
     }
 
-    /// A line of `warp` made room.
+    /// Inserts the tag of an evicted line of `warp`.
     pub(super) fn insert(&mut self, warp: usize, addr: Addr) {
         let (set, line) = self.set(warp, addr);
         let way = self.next[set] as usize;
@@ -33,7 +33,7 @@ impl Victims {
         self.next[set] = if way + 1 == self.ways { 0 } else { way as u32 + 1 };
     }
 
-    /// Whether `addr` is the line of a victim tag of `warp`; the tag leaves the array.
+    /// Removes the victim tag of `addr` from the array of `warp`; returns true if it was there.
     pub(super) fn take(&mut self, warp: usize, addr: Addr) -> bool {
         let (set, line) = self.set(warp, addr);
         let ways = &mut self.tags[set * self.ways..(set + 1) * self.ways];
@@ -48,7 +48,7 @@ impl Victims {
         self.next[warp * self.sets..(warp + 1) * self.sets].fill(0);
     }
 
-    /// The set of a line, counted over all warps, and the line's number.
+    /// Returns the index of the set of a line, counted over all warps, and the line number.
     fn set(&self, warp: usize, addr: Addr) -> (usize, u64) {
         let line = addr.0 / LINE_BYTES;
         (warp * self.sets + (line as usize & (self.sets - 1)), line)
@@ -64,18 +64,18 @@ mod tests {
     }
 
     #[test]
-    fn a_warp_finds_its_own_victims_once_and_those_of_others_never() {
+    fn a_warp_hits_its_victims_once_and_never_the_victims_of_others() {
         let mut victims = Victims::new(2, 4, 2);
         victims.insert(0, line(6));
         assert!(!victims.take(1, line(6)));
         assert!(victims.take(0, line(6)));
-        assert!(!victims.take(0, line(6)), "its line is back in the L1");
+        assert!(!victims.take(0, line(6)), "the tag was removed, since its line is in the L1 again");
     }
 
     #[test]
-    fn of_a_full_set_the_tag_that_came_first_goes_first() {
+    fn a_full_set_replaces_the_first_inserted_tag() {
         let mut victims = Victims::new(1, 4, 2);
-        // Even lines share a set of two ways; the odd one does not disturb them.
+        // Even lines share a set of two ways; the odd line does not affect them.
         for number in [2, 4, 3, 6] {
             victims.insert(0, line(number));
         }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_warp_in_the_slot_finds_nothing() {
+    fn clearing_a_slot_removes_its_victims() {
         let mut victims = Victims::new(2, 4, 2);
         victims.insert(0, line(2));
         victims.insert(1, line(2));

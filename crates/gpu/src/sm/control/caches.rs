@@ -1,40 +1,40 @@
-//! The caches of code and of constants: set-associative, least recently used out first, each behind a path with a latency and an interval.
+//! The caches of code and of constants: set-associative with LRU replacement, each in front of a path with a latency and an interval.
 
 use warpshard_config::machine::ControlCore as Spec;
 
-/// Bytes of a line of code.
+/// Bytes per line of code.
 pub(super) const LINE_BYTES: u32 = 128;
-/// Ways of the cache of both (the configuration of Huerta et al.'s artifact: N:64:128:16).
+/// Ways of the cache that code and constants share (the configuration of Huerta et al.'s artifact: N:64:128:16).
 const WAYS: usize = 16;
 
 /// A line of one of the caches.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Line {
     number: u64,
-    /// The cycle in which it is there.
+    /// The cycle in which the data of the line arrives.
     at: u64,
-    /// When it was looked up last.
+    /// Clock of the last look-up of the line.
     used: u64,
 }
 
-/// No line.
+/// An invalid line.
 const NONE: Line = Line { number: u64::MAX, at: 0, used: 0 };
 
-/// A cache.
+/// A set-associative cache with LRU replacement.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Cache {
     lines: Box<[Line]>,
     ways: usize,
-    /// Look-ups so far.
+    /// Number of look-ups since the start.
     clock: u64,
     pub(super) latency: u64,
     interval: u64,
-    /// When its last line comes.
+    /// The cycle in which the last requested line arrives.
     last: u64,
 }
 
 impl Cache {
-    /// A cache of at least `ways` lines: a number of sets of as many ways.
+    /// Creates a cache of at least `lines` lines in sets of `ways` ways.
     pub(super) fn new(lines: u32, ways: usize, latency: u32, interval: u32) -> Self {
         let ways = ways.min(lines as usize);
         let sets = lines as usize / ways;
@@ -46,13 +46,13 @@ impl Cache {
         self.last = 0;
     }
 
-    /// The ways that a line can be in.
+    /// Returns the set of a line.
     fn set(&mut self, number: u64) -> &mut [Line] {
         let first = (number % (self.lines.len() / self.ways) as u64) as usize * self.ways;
         &mut self.lines[first..first + self.ways]
     }
 
-    /// When a line came or comes, if it is there or under way.
+    /// Returns the arrival cycle of a line that is present or outstanding.
     pub(super) fn find(&mut self, number: u64) -> Option<u64> {
         self.clock += 1;
         let clock = self.clock;
@@ -61,16 +61,16 @@ impl Cache {
         Some(line.at)
     }
 
-    /// Asks for a line in cycle `now`, which the level behind has from cycle `there` on; returns when it comes.
-    pub(super) fn ask(&mut self, number: u64, now: u64, there: u64) -> u64 {
+    /// Requests a line in cycle `now` that the next level has from cycle `there` on; returns the cycle of its arrival.
+    pub(super) fn request(&mut self, number: u64, now: u64, there: u64) -> u64 {
         let at = (now + self.latency).max(there).max(self.last + self.interval);
         self.last = at;
-        self.put(number, at);
+        self.insert(number, at);
         at
     }
 
-    /// Puts a line that comes in cycle `at` into the place of the one that was used least recently.
-    fn put(&mut self, number: u64, at: u64) {
+    /// Replaces the least recently used line of the set with a line that arrives in cycle `at`.
+    fn insert(&mut self, number: u64, at: u64) {
         let used = self.clock;
         if let Some(victim) = self.set(number).iter_mut().min_by_key(|line| line.used) {
             *victim = Line { number, at, used };
@@ -78,50 +78,51 @@ impl Cache {
     }
 }
 
-/// The cache behind those of code and those of constants, and the way from it to the LLC. No code of a kernel is in it when the kernel
-/// begins. Its arguments (bank 0) are taken to be: a kernel that reads some ends 38 cycles after an empty one, less than a way to the LLC (rows: bfs,
-/// setLevel). Constants of the program (other banks) are not: warps of gpgpusim/cp, sdk/convolutionSeparable and rodinia/cfd (initialize) wait for
-/// theirs 300 to 600 cycles a line (Nsight's `imc_miss` and `short_scoreboard`).
+/// The cache behind the caches of code and of constants, and the path from this cache to the LLC. When a kernel begins, the cache holds
+/// none of its code. The arguments of the kernel (bank 0) are assumed to be present: a kernel that reads some ends 38 cycles after an empty
+/// kernel, less than the latency of the LLC (rows: bfs, setLevel). Constants of the program (other banks) are not present: warps of
+/// gpgpusim/cp, sdk/convolutionSeparable and rodinia/cfd (initialize) wait 300 to 600 cycles per line for their constants (Nsight's
+/// `imc_miss` and `short_scoreboard`).
 #[derive(Debug, warpshard_state::State)]
-pub(super) struct Behind {
+pub(super) struct SharedCache {
     cache: Cache,
     ahead: u64,
-    /// Latency of a line that the LLC has, and of code that is in memory, in core cycles.
-    far: [u64; 2],
-    /// Latency of a line of the program's constants at its first read by a kernel that the SM has executed before, and by another one.
-    first: [u64; 2],
-    /// The names of the kernels whose code the SM has executed.
-    known: Vec<String>,
-    /// The present kernel's code and constants are in memory.
+    /// Latency of a line in the LLC, and latency of code in memory, in core cycles.
+    latencies: [u64; 2],
+    /// Latency of the first read of a line of program constants by a kernel that the SM has executed before, and by another kernel.
+    first_read_latencies: [u64; 2],
+    /// Names of the kernels whose code the SM has executed.
+    executed_kernels: Vec<String>,
+    /// True if the code and constants of the present kernel are in memory.
     in_memory: bool,
-    /// The lines of constants that were asked for since the kernel began, ascending.
+    /// Lines of constants that have been requested since the kernel began, in ascending order.
     constants: Vec<u64>,
 }
 
-/// Lines of a bank of constants: the first bank has the arguments of the kernel.
+/// Lines per bank of constants; the first bank holds the arguments of the kernel.
 const BANK_LINES: u32 = (1 << 16) / LINE_BYTES;
-/// Marks the lines of constants.
+/// The bit that distinguishes lines of constants from lines of code.
 const CONSTANT: u64 = 1 << 63;
 
-impl Behind {
+impl SharedCache {
     pub(super) fn new(spec: &Spec) -> Self {
         let [_, _, far, farthest] = spec.fetch_latency;
         Self {
             cache: Cache::new(spec.fetch_lines[2], WAYS, far, spec.fetch_interval[2]),
             ahead: spec.fetch_ahead[1].into(),
-            far: [far.into(), farthest.into()],
-            first: [spec.constant_latency[2].into(), spec.constant_latency[3].into()],
-            known: Vec::new(),
+            latencies: [far.into(), farthest.into()],
+            first_read_latencies: [spec.constant_latency[2].into(), spec.constant_latency[3].into()],
+            executed_kernels: Vec::new(),
             in_memory: false,
             constants: Vec::new(),
         }
     }
 
-    /// A kernel begins: its code is in the LLC if the SM has executed it before, else in memory.
+    /// Begins a kernel: its code is in the LLC if the SM has executed it before, else in memory.
     pub(super) fn clear(&mut self, name: &str) {
-        self.in_memory = !self.known.iter().any(|known| known == name);
+        self.in_memory = !self.executed_kernels.iter().any(|executed_kernels| executed_kernels == name);
         if self.in_memory {
-            self.known.push(name.to_owned());
+            self.executed_kernels.push(name.to_owned());
         }
         self.cache.clear();
         self.constants.clear();
@@ -129,7 +130,7 @@ impl Behind {
 
     /// Requests a line of code in cycle `now` and prefetches the lines after it; returns the cycle in which the line arrives.
     pub(super) fn code(&mut self, line: u64, now: u64) -> u64 {
-        self.cache.latency = self.far[usize::from(self.in_memory)];
+        self.cache.latency = self.latencies[usize::from(self.in_memory)];
         let first = self.line_at(line, now);
         for next in line + 1..=line + self.ahead {
             self.line_at(next, now);
@@ -143,20 +144,20 @@ impl Behind {
         if let Err(place) = self.constants.binary_search(&number) {
             self.constants.insert(place, number);
             if line < BANK_LINES {
-                self.cache.put(number, now);
+                self.cache.insert(number, now);
                 return now;
             }
-            self.cache.latency = self.first[usize::from(self.in_memory)];
-            return self.cache.ask(number, now, 0);
+            self.cache.latency = self.first_read_latencies[usize::from(self.in_memory)];
+            return self.cache.request(number, now, 0);
         }
-        self.cache.latency = self.far[0];
+        self.cache.latency = self.latencies[0];
         self.line_at(number, now)
     }
 
     fn line_at(&mut self, number: u64, now: u64) -> u64 {
         match self.cache.find(number) {
             Some(at) => at,
-            None => self.cache.ask(number, now, 0),
+            None => self.cache.request(number, now, 0),
         }
     }
 }
@@ -166,14 +167,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_one_set_stay_together_and_the_least_recently_used_goes() {
+    fn the_least_recently_used_line_of_a_set_is_evicted() {
         let mut cache = Cache::new(4, 2, 10, 1);
         for number in [0, 2] {
             assert_eq!(cache.find(number), None);
-            cache.ask(number, 0, 0);
+            cache.request(number, 0, 0);
         }
         assert!(cache.find(0).is_some() && cache.find(2).is_some() && cache.find(0).is_some());
-        cache.ask(4, 100, 0);
+        cache.request(4, 100, 0);
         assert!(cache.find(0).is_some() && cache.find(2).is_none() && cache.find(4) == Some(110));
     }
 }

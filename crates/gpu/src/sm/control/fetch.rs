@@ -1,12 +1,12 @@
-//! The instruction caches: one of each sub-core with a stream buffer, and one of the SM before the cache that code shares with constants. Nothing
-//! of a kernel is in them when it begins.
+//! The instruction caches: one per sub-core with a stream buffer, and one per SM in front of the cache that code shares with constants. All
+//! are empty when a kernel begins.
 //!
-//! A line that a warp reaches is there, under way, or asked for; with it the lines after it are asked for, one after the other. Lines come out of
-//! each cache one per interval.
+//! A line that a warp needs is present, outstanding, or requested; the following lines are requested with it, one after the other. Each
+//! cache delivers one line per interval.
 
 use warpshard_config::machine::ControlCore as Spec;
 
-use super::caches::{Behind, Cache, LINE_BYTES};
+use super::caches::{Cache, LINE_BYTES, SharedCache};
 
 /// Ways of the caches of a sub-core and of the SM.
 const WAYS: [usize; 2] = [16, 4];
@@ -15,9 +15,9 @@ const WAYS: [usize; 2] = [16, 4];
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Instructions {
     of_sub: Box<[Cache]>,
-    of_sm: Cache,
+    sm_cache: Cache,
     ahead: u64,
-    /// Lines that a sub-core asked for.
+    /// Lines that the sub-cores requested.
     pub(super) misses: u64,
 }
 
@@ -27,52 +27,53 @@ impl Instructions {
         let ([near, far, ..], [often, seldom, _]) = (spec.fetch_latency, spec.fetch_interval);
         Self {
             of_sub: (0..subs).map(|_| Cache::new(own, WAYS[0], near, often)).collect(),
-            of_sm: Cache::new(shared, WAYS[1], far, seldom),
+            sm_cache: Cache::new(shared, WAYS[1], far, seldom),
             ahead: spec.fetch_ahead[0].into(),
             misses: 0,
         }
     }
 
-    /// A kernel begins.
+    /// Empties the caches at the start of a kernel.
     pub(super) fn clear(&mut self) {
         self.of_sub.iter_mut().for_each(Cache::clear);
-        self.of_sm.clear();
+        self.sm_cache.clear();
     }
 
-    /// The line of an instruction of a kernel.
+    /// Returns the line number of an instruction of a kernel.
     fn line(kernel: u32, pc: u32) -> u64 {
         u64::from(kernel) << 32 | u64::from(pc / LINE_BYTES)
     }
 
-    /// Asks for the line of an instruction, and those after it, in cycle `now`; returns when the instruction is there.
-    pub(super) fn fetch(&mut self, sub: usize, kernel: u32, pc: u32, now: u64, behind: &mut Behind) -> u64 {
+    /// Requests the line of an instruction and the following lines in cycle `now`; returns the cycle in which the instruction arrives.
+    pub(super) fn fetch(&mut self, sub: usize, kernel: u32, pc: u32, now: u64, shared_cache: &mut SharedCache) -> u64 {
         let line = Self::line(kernel, pc);
-        let first = self.line_at(sub, line, now, behind);
+        let first = self.line_at(sub, line, now, shared_cache);
         for next in line + 1..=line + self.ahead {
-            self.line_at(sub, next, now, behind);
+            self.line_at(sub, next, now, shared_cache);
         }
         first.max(now)
     }
 
-    fn line_at(&mut self, sub: usize, line: u64, now: u64, behind: &mut Behind) -> u64 {
+    fn line_at(&mut self, sub: usize, line: u64, now: u64, shared_cache: &mut SharedCache) -> u64 {
         let own = &mut self.of_sub[sub];
         if let Some(at) = own.find(line) {
             return at;
         }
         self.misses += 1;
-        let there = match self.of_sm.find(line) {
+        let there = match self.sm_cache.find(line) {
             Some(at) => at,
             None => {
-                let there = behind.code(line, now);
-                self.of_sm.ask(line, now, there)
+                let there = shared_cache.code(line, now);
+                self.sm_cache.request(line, now, there)
             }
         };
-        own.ask(line, now, there)
+        own.request(line, now, there)
     }
 
-    /// A warp issued the instruction at `pc` and goes on at `next` in cycle `begins` at the earliest; returns when that is there.
-    pub(super) fn follow(&mut self, sub: usize, kernel: u32, (pc, next): (u32, u32), begins: u64, behind: &mut Behind) -> u64 {
-        if next / LINE_BYTES == pc / LINE_BYTES { begins } else { self.fetch(sub, kernel, next, begins, behind) }
+    /// Fetches the instruction `next` after a warp issued the instruction at `pc`, in cycle `begins` at the earliest; returns the cycle in
+    /// which it arrives.
+    pub(super) fn follow(&mut self, sub: usize, kernel: u32, (pc, next): (u32, u32), begins: u64, shared_cache: &mut SharedCache) -> u64 {
+        if next / LINE_BYTES == pc / LINE_BYTES { begins } else { self.fetch(sub, kernel, next, begins, shared_cache) }
     }
 }
 
@@ -89,21 +90,21 @@ mod tests {
             fetch_interval: [3, 8, 20],
             ..Spec::default()
         };
-        let (mut caches, mut behind) = (Instructions::new(&spec, 2), Behind::new(&spec));
-        let enter = |caches: &mut Instructions, behind: &mut Behind| {
+        let (mut caches, mut shared_cache) = (Instructions::new(&spec, 2), SharedCache::new(&spec));
+        let enter = |caches: &mut Instructions, shared_cache: &mut SharedCache| {
             caches.clear();
-            behind.clear("kernel");
+            shared_cache.clear("kernel");
         };
-        enter(&mut caches, &mut behind);
-        assert_eq!(caches.fetch(0, 0, 0, 50, &mut behind), 350, "from memory the first time");
-        enter(&mut caches, &mut behind);
-        assert_eq!(caches.fetch(0, 0, 0, 50, &mut behind), 150, "from the LLC");
-        assert_eq!(caches.fetch(0, 0, 128, 151, &mut behind), 170, "asked for with the first, it comes an interval later");
-        assert_eq!(caches.fetch(1, 0, 0, 200, &mut behind), 210, "another sub-core finds it in the SM's");
-        assert_eq!(caches.follow(1, 0, (112, 128), 211, &mut behind), 213, "which gives a line in every third cycle");
-        assert_eq!(caches.follow(1, 0, (0, 64), 305, &mut behind), 305, "a branch inside of a line waits for nothing");
+        enter(&mut caches, &mut shared_cache);
+        assert_eq!(caches.fetch(0, 0, 0, 50, &mut shared_cache), 350, "from memory the first time");
+        enter(&mut caches, &mut shared_cache);
+        assert_eq!(caches.fetch(0, 0, 0, 50, &mut shared_cache), 150, "from the LLC");
+        assert_eq!(caches.fetch(0, 0, 128, 151, &mut shared_cache), 170, "requested with the first line, it arrives an interval later");
+        assert_eq!(caches.fetch(1, 0, 0, 200, &mut shared_cache), 210, "another sub-core finds it in the cache of the SM");
+        assert_eq!(caches.follow(1, 0, (112, 128), 211, &mut shared_cache), 213, "the cache of the SM delivers a line every third cycle");
+        assert_eq!(caches.follow(1, 0, (0, 64), 305, &mut shared_cache), 305, "a branch within a line does not wait");
         caches.clear();
-        assert_eq!(caches.fetch(0, 0, 0, 400, &mut behind), 440, "from the cache before the LLC");
-        assert_eq!(caches.fetch(0, 0, 128, 441, &mut behind), 448, "which gives a line in every eighth cycle");
+        assert_eq!(caches.fetch(0, 0, 0, 400, &mut shared_cache), 440, "the line is in the cache before the LLC");
+        assert_eq!(caches.fetch(0, 0, 128, 441, &mut shared_cache), 448, "the cache before the LLC delivers a line every eighth cycle");
     }
 }

@@ -1,7 +1,7 @@
-//! Which warps of a sub-core may issue, why the others may not, and the issue of an instruction.
+//! Selection of the warps of a sub-core that may issue, the stall reasons of the other warps, and the issue of an instruction.
 
-use warpshard_stats::activity::{BesideChange, WarpReason};
-use warpshard_workload::{Beside, Control, MemKind, MemSpace, NO_REGISTER, OpClass, Pipe, StaticInst};
+use warpshard_stats::activity::{AsyncEventKind, WarpReason};
+use warpshard_workload::{AsyncOp, Control, MemKind, MemSpace, NO_REGISTER, OpClass, Pipe, StaticInst};
 
 use super::super::core::{ANONYMOUS, COPIES, COUNTERS, Core, PORT_ONLY, bits};
 use super::super::issue::{IssueStage, count_issued};
@@ -10,63 +10,63 @@ use super::super::observers::Observers;
 use super::super::operands::{IssuedInst, Operands, Sources};
 use super::super::warp_reasons::WarpReasons;
 use super::super::writeback::{Completion, Wheel};
-use super::looked::Standing;
-use super::memory::Queued;
-use super::ports::WINDOW;
-use super::products::{Begun, Part};
+use super::memory::QueuedInst;
+use super::ports::WINDOW_CYCLES;
+use super::products::{ProductPart, StartedProducts};
+use super::warp_waits::WaitClass;
 use super::{ControlCore, WarpControl};
 
-/// The most that a dependence counter counts.
-const MOST: u16 = 63;
-/// The most results that no counter counts, and copies, that a warp has under way.
-const MOST_UNCOUNTED: u16 = 255;
-/// How long nothing issues where a constant operand misses, before another warp may (Huerta et al., 5.1.1).
-const CONSTANT_HOLD: u64 = 4;
-/// Where an instruction goes that no pipe of the sub-core executes, in place of the pipe.
+/// Maximum value of a dependence counter.
+const MAX_COUNTER: u16 = 63;
+/// Maximum number of outstanding results without a counter, and of outstanding copies, per warp.
+const MAX_UNCOUNTED: u16 = 255;
+/// Cycles without issue after a miss of a constant operand, before another warp may issue (Huerta et al., 5.1.1).
+const CONSTANT_HOLD_CYCLES: u64 = 4;
+/// Destination of an instruction that no pipe of the sub-core executes; used in place of a pipe.
 const MEMORY: u8 = u8::MAX;
-/// A warp that waits for nothing.
-const FREE: (Standing, u64, WarpReason) = (Standing::Eligible, u64::MAX, WarpReason::Selected);
-/// From issue to the allocate stage: past the control stage.
-const TO_ALLOCATE: u64 = 2;
+/// State of a warp that can issue.
+const ELIGIBLE: (WaitClass, u64, WarpReason) = (WaitClass::Eligible, u64::MAX, WarpReason::Selected);
+/// Cycles from issue to the allocate stage, through the control stage.
+const ISSUE_TO_ALLOCATE_CYCLES: u64 = 2;
 
-/// Why a warp does not issue.
+/// Conditions that keep a warp from issuing.
 enum Wait {
-    /// A counter, or a register where the code has no control words; whether memory has it.
+    /// A dependence counter, or a register if the code has no control words; `memory` is true if a memory instruction caused it.
     Counter { memory: bool, reason: WarpReason },
-    /// The queue of memory instructions.
+    /// The queue of memory instructions is full.
     Queue,
-    /// The pipe or the control stage, until a cycle.
+    /// The pipe or the control stage is busy until a cycle.
     Pipe(u64, WarpReason),
-    /// A product of the warp group, until a cycle if that is known.
+    /// A product of the warp group is incomplete, until a cycle if that cycle is determined.
     Product(u64),
-    /// The barrier of the cluster.
+    /// The warp waits at the barrier of the cluster.
     Cluster,
-    /// The end of the launch before a programmatic dependent one.
+    /// The warp waits for the end of the launch on which its programmatic dependent launch depends.
     Grid,
 }
 
 impl Wait {
-    /// Where a warp stands that waits so, until when at least if no event ends it before, and its state.
+    /// Returns the class of the wait, the earliest cycle in which it ends without an event, and the state of the warp.
     #[inline]
-    fn stands(self) -> (Standing, u64, WarpReason) {
+    fn class(self) -> (WaitClass, u64, WarpReason) {
         match self {
-            Self::Counter { memory: true, reason } => (Standing::Memory, u64::MAX, reason),
-            Self::Counter { memory: false, reason } => (Standing::Arithmetic, u64::MAX, reason),
-            Self::Queue => (Standing::QueueFull, u64::MAX, WarpReason::LgThrottle),
-            Self::Pipe(until, reason) => (Standing::PipeBusy, until, reason),
-            Self::Product(until) => (Standing::Arithmetic, until, WarpReason::Gmma),
-            Self::Cluster => (Standing::Barrier, u64::MAX, WarpReason::Barrier),
-            Self::Grid => (Standing::Barrier, u64::MAX, WarpReason::GridDependency),
+            Self::Counter { memory: true, reason } => (WaitClass::Memory, u64::MAX, reason),
+            Self::Counter { memory: false, reason } => (WaitClass::Arithmetic, u64::MAX, reason),
+            Self::Queue => (WaitClass::QueueFull, u64::MAX, WarpReason::LgThrottle),
+            Self::Pipe(until, reason) => (WaitClass::PipeBusy, until, reason),
+            Self::Product(until) => (WaitClass::Arithmetic, until, WarpReason::Gmma),
+            Self::Cluster => (WaitClass::Barrier, u64::MAX, WarpReason::Barrier),
+            Self::Grid => (WaitClass::Barrier, u64::MAX, WarpReason::GridDependency),
         }
     }
 }
 
 impl ControlCore {
-    /// Looks at the warps `mine` of a sub-core in the present cycle, of which `touched` met an event.
-    pub(super) fn look(&mut self, sub: usize, mine: u64, touched: u64, core: &Core, mut reasons: Option<&mut WarpReasons>) {
+    /// Examines the warps `mine` of a sub-core in the present cycle. An event affected the `touched` ones.
+    pub(super) fn examine(&mut self, sub: usize, mine: u64, touched: u64, core: &Core, mut reasons: Option<&mut WarpReasons>) {
         let now = core.now.0;
         let mine = core.warps.live & mine & !core.warps.finished;
-        let mut looked = self.subs[sub].looked;
+        let mut looked = self.subs[sub].waits;
         let ready = looked.ready() & mine;
         let mut anew = touched & mine;
         let mut stay_until = u64::MAX;
@@ -83,85 +83,85 @@ impl ControlCore {
         let stay = mine & !anew & !ready;
         looked.sets.iter_mut().for_each(|set| *set &= stay);
         for warp in bits(ready) {
-            let (standing, until, reason) = self.crowded(sub, self.warps[warp].goes_to, now).map_or(FREE, Wait::stands);
+            let (standing, until, reason) = self.resource_wait(sub, self.warps[warp].destination, now).map_or(ELIGIBLE, Wait::class);
             looked.sets[standing as usize] |= 1 << warp;
             looked.again_at = looked.again_at.min(until);
-            if let (Some(reasons), false) = (&mut reasons, standing == Standing::Eligible) {
-                let is_full = standing == Standing::QueueFull;
-                reasons.turn(warp, if is_full { throttled(front(warp, core)) } else { reason }, now);
+            if let (Some(reasons), false) = (&mut reasons, standing == WaitClass::Eligible) {
+                let is_full = standing == WaitClass::QueueFull;
+                reasons.set_state(warp, if is_full { throttle_reason(front(warp, core)) } else { reason }, now);
             }
         }
         for warp in bits(anew) {
-            let (standing, until, reason) = self.standing_of(sub, warp, core);
+            let (standing, until, reason) = self.examine_warp(sub, warp, core);
             looked.sets[standing as usize] |= 1 << warp;
             looked.again_at = looked.again_at.min(until);
-            if let (Some(reasons), false) = (&mut reasons, standing == Standing::Eligible) {
-                reasons.turn(warp, reason, now);
+            if let (Some(reasons), false) = (&mut reasons, standing == WaitClass::Eligible) {
+                reasons.set_state(warp, reason, now);
             }
         }
         if cfg!(debug_assertions) {
             for warp in bits(stay | ready) {
                 let again_at = self.warps[warp].again_at;
-                let (standing, until, _) = self.standing_of(sub, warp, core);
+                let (standing, until, _) = self.examine_warp(sub, warp, core);
                 let stands =
                     looked.sets[standing as usize] >> warp & 1 != 0 && until >= looked.again_at && self.warps[warp].again_at == again_at;
                 assert!(stands, "warp {warp} of {} in cycle {now}: {standing:?} until {until} without an event", core.id);
             }
         }
-        self.subs[sub].looked = looked;
+        self.subs[sub].waits = looked;
     }
 
-    /// What keeps a warp from issuing in the present cycle, the first cycle in which that may change unless an event changes it before, and the
-    /// warp's state in Nsight's terms. Notes until when the warp needs no such look.
-    fn standing_of(&mut self, sub: usize, warp: usize, core: &Core) -> (Standing, u64, WarpReason) {
+    /// Returns the condition that keeps a warp from issuing in the present cycle, the first cycle in which the condition may change without
+    /// an event, and the state of the warp in Nsight's terms. Records the cycle up to which the warp needs no re-examination.
+    fn examine_warp(&mut self, sub: usize, warp: usize, core: &Core) -> (WaitClass, u64, WarpReason) {
         let (now, warps, bit) = (core.now.0, &core.warps, 1u64 << warp);
         let of_warp = &self.warps[warp];
         let stands = if (warps.at_fence | warps.at_atomic) & bit != 0 {
-            (Standing::Fence, u64::MAX, WarpReason::Membar)
+            (WaitClass::Fence, u64::MAX, WarpReason::Membar)
         } else if warps.at_barrier & bit != 0 {
-            (Standing::Barrier, u64::MAX, WarpReason::Barrier)
+            (WaitClass::Barrier, u64::MAX, WarpReason::Barrier)
         } else if warps.valid & bit == 0 {
-            (Standing::NoInstruction, u64::MAX, WarpReason::NoInstruction)
+            (WaitClass::NoInstruction, u64::MAX, WarpReason::NoInstruction)
         } else if warps.allowed & bit == 0 {
-            (Standing::Throttled, u64::MAX, WarpReason::Misc)
+            (WaitClass::Throttled, u64::MAX, WarpReason::Misc)
         } else if of_warp.held_until > now {
             if of_warp.at_fence {
-                (Standing::Fence, of_warp.held_until, WarpReason::Membar)
+                (WaitClass::Fence, of_warp.held_until, WarpReason::Membar)
             } else {
-                (Standing::Barrier, of_warp.held_until, WarpReason::Barrier)
+                (WaitClass::Barrier, of_warp.held_until, WarpReason::Barrier)
             }
         } else if of_warp.fetched_at > now {
-            (Standing::NoInstruction, of_warp.fetched_at, WarpReason::Wait)
+            (WaitClass::NoInstruction, of_warp.fetched_at, WarpReason::Wait)
         } else if of_warp.ready_at > now {
-            (Standing::Arithmetic, of_warp.ready_at, if of_warp.has_constant { WarpReason::ImcMiss } else { WarpReason::Wait })
+            (WaitClass::Arithmetic, of_warp.ready_at, if of_warp.has_constant { WarpReason::ImcMiss } else { WarpReason::Wait })
         } else {
-            // What its last instruction incremented becomes visible in the cycle after the next.
+            // A counter that the last instruction incremented becomes visible in the cycle after the next.
             let visible = if warps.last_issue[warp].0 + 1 == now { now + 1 } else { u64::MAX };
             let inst = front(warp, core);
-            let goes_to = if goes_to_memory(inst, core) { MEMORY } else { inst.control.pipe as u8 };
-            let own = self.wait_of(warp, inst, core).map(Wait::stands);
+            let destination = if uses_memory_queue(inst, core) { MEMORY } else { inst.control.pipe as u8 };
+            let own = self.dependence_wait(warp, inst, core).map(Wait::class);
             let of_warp = &mut self.warps[warp];
-            of_warp.goes_to = goes_to;
+            of_warp.destination = destination;
             of_warp.again_at = visible.min(own.as_ref().map_or(u64::MAX, |own| own.1));
-            let (standing, until, reason) = own.unwrap_or_else(|| self.crowded(sub, goes_to, now).map_or(FREE, Wait::stands));
-            let reason = if standing == Standing::QueueFull { throttled(inst) } else { reason };
+            let (standing, until, reason) = own.unwrap_or_else(|| self.resource_wait(sub, destination, now).map_or(ELIGIBLE, Wait::class));
+            let reason = if standing == WaitClass::QueueFull { throttle_reason(inst) } else { reason };
             return (standing, until.min(visible), reason);
         };
         self.warps[warp].again_at = stands.1;
         stands
     }
 
-    /// What a sub-core lacks for an instruction of a warp that waits for nothing else, by where it goes.
+    /// Returns the resource of the sub-core that an otherwise ready instruction lacks; `destination` is its pipe or `MEMORY`.
     #[inline]
-    fn crowded(&self, sub: usize, goes_to: u8, now: u64) -> Option<Wait> {
+    fn resource_wait(&self, sub: usize, destination: u8, now: u64) -> Option<Wait> {
         let of_sub = &self.subs[sub];
-        if goes_to == MEMORY {
+        if destination == MEMORY {
             if of_sub.memory.held() > self.spec.memory_queue as usize {
                 return Some(Wait::Queue);
             }
-        } else if of_sub.latch_free[usize::from(goes_to)] > now {
-            let until = of_sub.latch_free[usize::from(goes_to)];
-            // An instruction that waits for its register reads in the allocate stage keeps its latch, too.
+        } else if of_sub.latch_free[usize::from(destination)] > now {
+            let until = of_sub.latch_free[usize::from(destination)];
+            // An instruction that waits for its register reads in the allocate stage also keeps its latch.
             let read = of_sub.allocated - 1;
             let wait = if read > now { (until.min(read), WarpReason::Dispatch) } else { (until, WarpReason::MathPipeThrottle) };
             return Some(Wait::Pipe(wait.0, wait.1));
@@ -169,26 +169,26 @@ impl ControlCore {
         (of_sub.control_free > now).then_some(Wait::Pipe(of_sub.control_free, WarpReason::Dispatch))
     }
 
-    /// What a warp waits for whose stall count is over, other than for room in its sub-core.
-    fn wait_of(&mut self, warp: usize, inst: &StaticInst, core: &Core) -> Option<Wait> {
+    /// Returns the condition for which a warp waits after its stall count is over, except for resources of its sub-core.
+    fn dependence_wait(&mut self, warp: usize, inst: &StaticInst, core: &Core) -> Option<Wait> {
         let now = core.now.0;
         let bit = 1u64 << warp;
         if core.warps.hazard & bit != 0 {
             let memory = core.warps.hazard_memory & bit != 0;
             return Some(Wait::Counter { memory, reason: if memory { WarpReason::LongScoreboard } else { WarpReason::Wait } });
         }
-        if let Some(counter) = self.blocking(&self.warps[warp], &inst.control, core, warp) {
+        if let Some(counter) = self.blocking_counter(&self.warps[warp], &inst.control, core, warp) {
             let far = self.warps[warp].by_l1 >> counter & 1 != 0;
             let reason = if far { WarpReason::LongScoreboard } else { WarpReason::ShortScoreboard };
             return Some(Wait::Counter { memory: self.warps[warp].by_memory >> counter & 1 != 0, reason });
         }
-        let product = match inst.control.beside {
-            Beside::Product { .. } => self.products.full_until(warp, now),
-            Beside::Products { most } => self.products.open_until(warp, most, now),
-            Beside::ClusterWait if core.peers.as_ref().is_some_and(|peers| peers.waits(core.warps.cta[warp], warp)) => {
+        let product = match inst.control.async_op {
+            AsyncOp::Product { .. } => self.products.full_until(warp, now),
+            AsyncOp::Products { most } => self.products.open_until(warp, most, now),
+            AsyncOp::ClusterWait if core.peers.as_ref().is_some_and(|peers| peers.waits(core.warps.cta[warp], warp)) => {
                 return Some(Wait::Cluster);
             }
-            Beside::GridWait if core.warps.front(warp).mask.0 != 0 && core.ctas.waits_for_grid(core.warps.cta[warp]) => {
+            AsyncOp::GridWait if core.warps.front(warp).mask.0 != 0 && core.ctas.waits_for_grid(core.warps.cta[warp]) => {
                 return Some(Wait::Grid);
             }
             _ => None,
@@ -196,8 +196,8 @@ impl ControlCore {
         product.map(Wait::Product)
     }
 
-    /// The counter that an instruction waits for. What the instruction before incremented is not seen in the cycle after it.
-    fn blocking(&self, of_warp: &WarpControl, control: &Control, core: &Core, warp: usize) -> Option<u8> {
+    /// Returns the counter for which an instruction waits. Increments of the preceding instruction are not visible in the next cycle.
+    fn blocking_counter(&self, of_warp: &WarpControl, control: &Control, core: &Core, warp: usize) -> Option<u8> {
         let flights = core.scoreboard.flights(warp);
         if flights.iter().all(|count| *count == 0) {
             return None;
@@ -210,13 +210,16 @@ impl ControlCore {
             (value(counter.min(5)) > most).then_some(counter.min(5))
         };
         let full = || {
-            [control.write_counter(), control.read_counter()].into_iter().flatten().find(|counter| flights[usize::from(*counter)] >= MOST)
+            [control.write_counter(), control.read_counter()]
+                .into_iter()
+                .flatten()
+                .find(|counter| flights[usize::from(*counter)] >= MAX_COUNTER)
         };
-        let many = || flights[6..].iter().any(|count| *count >= MOST_UNCOUNTED).then_some(6);
+        let many = || flights[6..].iter().any(|count| *count >= MAX_UNCOUNTED).then_some(6);
         zero.or_else(limit).or_else(full).or_else(many)
     }
 
-    /// Looks up the constant operand of the instruction that a warp would issue now; returns whether the warp has to wait for it.
+    /// Looks up the constant operand of the instruction that a warp would issue in this cycle; returns true if the warp has to wait for it.
     pub(super) fn lacks_constant(&mut self, sub: usize, warp: usize, core: &mut Core, reasons: Option<&mut WarpReasons>) -> bool {
         let inst = &core.code_of(warp)[core.warps.front(warp).index as usize];
         let Some(address) = inst.control.constant else { return false };
@@ -224,16 +227,16 @@ impl ControlCore {
             return false;
         }
         let (now, kernel) = (core.now.0, core.kernel_of(warp).0);
-        let at = self.constants.operand(sub, kernel, address, now, &mut self.behind);
+        let at = self.constants.operand(sub, kernel, address, now, &mut self.shared_cache);
         if at <= now {
             return false;
         }
         core.counters.sm.constant_misses = self.constants.misses;
         let of_warp = &mut self.warps[warp];
         (of_warp.ready_at, of_warp.has_constant, of_warp.again_at) = (at, true, 0);
-        self.subs[sub].control_free = at.min(now + CONSTANT_HOLD);
+        self.subs[sub].control_free = at.min(now + CONSTANT_HOLD_CYCLES);
         if let Some(reasons) = reasons {
-            reasons.turn(warp, WarpReason::ImcMiss, now);
+            reasons.set_state(warp, WarpReason::ImcMiss, now);
         }
         true
     }
@@ -265,7 +268,7 @@ impl ControlCore {
         let of_warp = &mut self.warps[warp];
         of_warp.ready_at = now + u64::from(code.control.stall.max(1));
         of_warp.incremented = 0;
-        let to_memory = goes_to_memory(&code, core);
+        let to_memory = uses_memory_queue(&code, core);
         let result = self.reserve(warp, to_memory, &code, core);
         let bank = (sub * 2) as u8 + (code.dst & 1) as u8;
         if to_memory {
@@ -286,39 +289,39 @@ impl ControlCore {
                 kind: UnitKind::Mem,
                 dst_bank: bank,
             });
-            let counter = code.control.read_counter().filter(|_| code.control.beside != Beside::BulkGroup);
-            self.subs[sub].memory.push(Queued { slot, warp: warp as u8, enters: now + TO_ALLOCATE, reads, counter });
+            let counter = code.control.read_counter().filter(|_| code.control.async_op != AsyncOp::BulkGroup);
+            self.subs[sub].memory.push(QueuedInst { slot, warp: warp as u8, enters: now + ISSUE_TO_ALLOCATE_CYCLES, reads, counter });
             self.subs[sub].control_free = now + 1;
         } else {
             let mut late = 0;
             if code.control.pipe == Pipe::Constant {
-                late = self.constants.load(kernel, core.warps.stream(warp).payload(&inst), now, &mut self.behind);
+                late = self.constants.load(kernel, core.warps.stream(warp).payload(&inst), now, &mut self.shared_cache);
                 core.counters.sm.constant_misses = self.constants.misses;
             }
             self.execute(sub, warp, &code, (result, bank, late), reads, core, completions);
         }
-        if let Beside::Product { columns, registers, closes } = code.control.beside
+        if let AsyncOp::Product { columns, registers, closes } = code.control.async_op
             && inst.mask.0 != 0
         {
             let group = group_of(warp, core);
-            let part = Part { columns, registers, closes, at: now };
-            let begun = self.products.hand_in(warp, part, group);
+            let part = ProductPart { columns, registers, closes, at: now };
+            let begun = self.products.add_part(warp, part, group);
             self.multiply(begun, group, core);
         }
-        match code.control.beside {
-            Beside::ClusterArrive if inst.mask.0 != 0 => core.arrive_at_cluster(warp),
-            Beside::LaunchDependents if inst.mask.0 != 0 => self.dependents.trigger(core.warps.cta[warp], core),
+        match code.control.async_op {
+            AsyncOp::ClusterArrive if inst.mask.0 != 0 => core.arrive_at_cluster(warp),
+            AsyncOp::LaunchDependents if inst.mask.0 != 0 => self.dependents.trigger(core.warps.cta[warp], core),
             _ => {}
         }
         count_issued(core, warp, &code, inst.lanes, u64::from(reads[0] + reads[1]));
-        self.go_on(sub, warp, kernel, &code, issue, core, observers);
+        self.advance(sub, warp, kernel, &code, issue, core, observers);
         match code.class {
             OpClass::Barrier => self.reach_barrier(warp, issue, core, observers),
             OpClass::Fence => {
                 let scope = code.control.scope as usize;
                 let of_warp = &mut self.warps[warp];
                 (of_warp.held_until, of_warp.at_fence) = (now + u64::from(self.spec.fence[scope]), true);
-                self.far_fences |= u64::from(scope > 0) << warp;
+                self.wide_fences |= u64::from(scope > 0) << warp;
                 core.reach_fence(warp);
                 issue.wait_changed(core, observers);
             }
@@ -326,25 +329,25 @@ impl ControlCore {
         }
     }
 
-    /// Reserves what the result of an instruction takes; returns what its write releases.
+    /// Reserves the result of an instruction; returns the register or counter that its write releases.
     fn reserve(&mut self, warp: usize, to_memory: bool, code: &StaticInst, core: &mut Core) -> u16 {
         let control = &code.control;
         let of_warp = &mut self.warps[warp];
         let stores = code.mem.is_some_and(|mem| mem.kind == MemKind::Store);
-        // A store writes no register, so that nothing would let its counter fall.
+        // A store writes no register, so no write would decrement its counter.
         let write = control.write_counter().filter(|_| !stores);
         for counter in [write, control.read_counter()].into_iter().flatten() {
             core.scoreboard.begin_flight(warp, u16::from(counter));
             of_warp.incremented |= 1 << counter;
             of_warp.by_memory = of_warp.by_memory & !(1 << counter) | u8::from(to_memory) << counter;
-            of_warp.by_l1 = of_warp.by_l1 & !(1 << counter) | u8::from(goes_to_l1(code)) << counter;
+            of_warp.by_l1 = of_warp.by_l1 & !(1 << counter) | u8::from(is_completed_by_l1(code)) << counter;
         }
-        if let Beside::Copy { .. } = control.beside {
+        if let AsyncOp::Copy { .. } = control.async_op {
             core.scoreboard.begin_flight(warp, COPIES);
             return COUNTERS + COPIES;
         }
-        if let (Beside::BulkGroup, Some(counter)) = (control.beside, control.read_counter()) {
-            // Its counter falls when the stores have read what they copy.
+        if let (AsyncOp::BulkGroup, Some(counter)) = (control.async_op, control.read_counter()) {
+            // The counter is decremented when the stores have read the data that they copy.
             return COUNTERS + u16::from(counter);
         }
         if let Some(counter) = write {
@@ -366,8 +369,8 @@ impl ControlCore {
         if to_memory || code.dst == NO_REGISTER { NO_REGISTER } else { COUNTERS + PORT_ONLY }
     }
 
-    /// An instruction that is no access to memory goes through the allocate stage to its pipe: all its cycles follow now. Its result is `late`
-    /// cycles later than the pipe's latency.
+    /// Executes an instruction that does not access memory. All its cycles from the allocate stage on are determined here. Its result is
+    /// `late` cycles later than the latency of the pipe.
     #[expect(clippy::too_many_arguments, reason = "the parts of the SM are borrowed one by one")]
     fn execute(
         &mut self,
@@ -382,22 +385,22 @@ impl ControlCore {
         let now = core.now.0;
         let timing = self.spec.pipes[code.control.pipe as usize];
         let of_sub = &mut self.subs[sub];
-        let enters = (now + TO_ALLOCATE).max(of_sub.allocated + 1);
+        let enters = (now + ISSUE_TO_ALLOCATE_CYCLES).max(of_sub.allocated + 1);
         let allocated = of_sub.ports.allocate(enters, reads);
         of_sub.allocated = allocated;
         of_sub.control_free = (enters - 1).max(now + 1);
         let interval = if code.packed_half { (timing.initiation / 2).max(1) } else { timing.initiation };
-        of_sub.latch_free[code.control.pipe as usize] = allocated + u64::from(interval) - TO_ALLOCATE;
-        let delay = allocated - (now + TO_ALLOCATE);
+        of_sub.latch_free[code.control.pipe as usize] = allocated + u64::from(interval) - ISSUE_TO_ALLOCATE_CYCLES;
+        let delay = allocated - (now + ISSUE_TO_ALLOCATE_CYCLES);
         let written = u64::from(timing.latency) + delay;
         if let Some(counter) = code.control.read_counter() {
             core.warps.in_pipe[warp] += 1;
-            let read = delay + TO_ALLOCATE + WINDOW;
+            let read = delay + ISSUE_TO_ALLOCATE_CYCLES + WINDOW_CYCLES;
             completions.add(core.now, read, Completion { warp: warp as u8, bank: 0, dst: COUNTERS + u16::from(counter) });
         }
-        let group = code.control.write_counter().filter(|_| code.control.beside == Beside::CopyGroup);
+        let group = code.control.write_counter().filter(|_| code.control.async_op == AsyncOp::CopyGroup);
         let result = match group {
-            // The group ends with the last of its copies.
+            // The group ends with its last copy.
             Some(counter) if core.scoreboard.begin_group(warp, counter) => NO_REGISTER,
             _ => result,
         };
@@ -409,8 +412,9 @@ impl ControlCore {
         }
     }
 
-    /// When it is known where a warp goes on after an instruction issued in cycle `now`; 0 where it is known at once.
-    fn resolved(&self, pipe: Pipe, jumps: bool, now: u64) -> u64 {
+    /// Returns the cycle in which the next pc of a warp is resolved after an instruction issued in cycle `now`; 0 if it is resolved
+    /// immediately.
+    fn resolve_cycle(&self, pipe: Pipe, jumps: bool, now: u64) -> u64 {
         match pipe {
             Pipe::Converge | Pipe::Call => now + u64::from(self.spec.pipes[pipe as usize].latency),
             _ if jumps => now + u64::from(self.spec.redirect),
@@ -418,9 +422,9 @@ impl ControlCore {
         }
     }
 
-    /// What follows the instruction of a warp that has just been issued.
+    /// Advances a warp to the instruction after the one that it has just issued.
     #[expect(clippy::too_many_arguments, reason = "the parts of the SM are borrowed one by one")]
-    fn go_on(
+    fn advance(
         &mut self,
         sub: usize,
         warp: usize,
@@ -433,19 +437,19 @@ impl ControlCore {
         if core.warps.has_front(warp) {
             core.front_changed(warp);
             observers.front_changed(core, warp);
-        } else if core.warps.run_dry(warp) {
+        } else if core.warps.buffer_emptied(warp) {
             let before = core.warps.at_barrier;
             let group = group_of(warp, core) & !(1 << warp);
             core.warp_finished(warp);
-            let begun = self.products.begin_whole(group);
+            let begun = self.products.begin_complete(group);
             self.multiply(begun, group, core);
             self.release(before & !core.warps.at_barrier);
             observers.warp_finished(warp, core.now);
             if let Some(reasons) = &mut observers.reasons {
-                // What it has under way is waited for after that.
+                // The exit waits for the outstanding instructions after that cycle.
                 let [resolved, all] = [Pipe::Branch, code.control.pipe].map(|pipe| u64::from(self.spec.pipes[pipe as usize].latency));
                 let at = core.now.0 + all.saturating_sub(resolved);
-                reasons.goes_on(warp, at, at);
+                reasons.set_fetch_cycles(warp, at, at);
             }
             issue.limit_warps(core, observers);
             return;
@@ -453,16 +457,16 @@ impl ControlCore {
             self.decode(warp, core, observers);
         }
         let (pc, next) = (code.pc, self.front(warp, core).1);
-        let resolved = self.resolved(code.control.pipe, next != pc + 16, core.now.0);
+        let resolved = self.resolve_cycle(code.control.pipe, next != pc + 16, core.now.0);
         let begins = resolved.max(core.now.0 + 1);
-        self.warps[warp].fetched_at = self.instructions.follow(sub, kernel, (pc, next), begins, &mut self.behind);
+        self.warps[warp].fetched_at = self.instructions.follow(sub, kernel, (pc, next), begins, &mut self.shared_cache);
         if let Some(reasons) = &mut observers.reasons {
-            reasons.goes_on(warp, resolved, self.warps[warp].fetched_at);
+            reasons.set_fetch_cycles(warp, resolved, self.warps[warp].fetched_at);
         }
         core.counters.sm.instruction_misses = self.instructions.misses;
     }
 
-    /// A warp comes to the barrier unit, which sees one after the other.
+    /// Moves a warp to the barrier unit, which handles one warp after the other.
     fn reach_barrier(&mut self, warp: usize, issue: &mut IssueStage, core: &mut Core, observers: &mut Observers) {
         let kernel = core.kernel_of(warp);
         core.counters.kernels.at(kernel.index()).barrier_instructions += 1;
@@ -473,8 +477,8 @@ impl ControlCore {
         issue.wait_changed(core, observers);
     }
 
-    /// Products of a warp group begin: its warps may have to be looked at again, and the matrix units read sums.
-    fn multiply(&mut self, begun: Begun, group: u64, core: &mut Core) {
+    /// Begins products of a warp group: the warps of the group are examined again, and the matrix units read sums.
+    fn multiply(&mut self, begun: StartedProducts, group: u64, core: &mut Core) {
         if begun.products == 0 {
             return;
         }
@@ -484,11 +488,11 @@ impl ControlCore {
         let slot = core.warps.cta[group.trailing_zeros() as usize];
         for (begins, ends) in self.products.take_times() {
             self.subs.iter_mut().for_each(|sub| sub.ports.multiply(begins, ends, core.now.0));
-            core.note_beside(slot, || BesideChange::Product { group, begins, ends });
+            core.record_async(slot, || AsyncEventKind::Product { group, begins, ends });
         }
     }
 
-    /// The barrier of `warps` opened.
+    /// Releases `warps`, whose barrier opened.
     fn release(&mut self, warps: u64) {
         for warp in bits(warps) {
             let of_warp = &mut self.warps[warp];
@@ -497,20 +501,20 @@ impl ControlCore {
     }
 }
 
-/// Whether the L1 or the texture unit answers an instruction.
-fn goes_to_l1(inst: &StaticInst) -> bool {
-    matches!(inst.control.beside, Beside::Copy { .. } | Beside::CopyGroup)
+/// Returns true if the L1 or the texture unit completes an instruction.
+fn is_completed_by_l1(inst: &StaticInst) -> bool {
+    matches!(inst.control.async_op, AsyncOp::Copy { .. } | AsyncOp::CopyGroup)
         || inst.mem.is_some_and(|mem| !matches!(mem.space, MemSpace::Shared | MemSpace::Constant))
 }
 
-/// The front instruction of a warp.
+/// Returns the front instruction of a warp.
 #[inline]
 fn front(warp: usize, core: &Core) -> &StaticInst {
     &core.code_of(warp)[core.warps.front(warp).index as usize]
 }
 
-/// What a warp waits for whose instruction finds the queue full.
-fn throttled(inst: &StaticInst) -> WarpReason {
+/// Returns the stall reason of a warp whose instruction finds the queue full.
+fn throttle_reason(inst: &StaticInst) -> WarpReason {
     match inst.mem.map(|mem| mem.space) {
         Some(MemSpace::Global | MemSpace::Local | MemSpace::Generic) => WarpReason::LgThrottle,
         Some(MemSpace::Texture) => WarpReason::TexThrottle,
@@ -518,12 +522,12 @@ fn throttled(inst: &StaticInst) -> WarpReason {
     }
 }
 
-/// Whether an instruction goes through the queue of memory instructions.
-fn goes_to_memory(inst: &StaticInst, core: &Core) -> bool {
-    core.routes[inst.class as usize].kind == UnitKind::Mem && inst.class != OpClass::Fence || inst.control.beside.passes_load_store()
+/// Returns true if an instruction goes through the queue of memory instructions.
+fn uses_memory_queue(inst: &StaticInst, core: &Core) -> bool {
+    core.routes[inst.class as usize].kind == UnitKind::Mem && inst.class != OpClass::Fence || inst.control.async_op.passes_load_store()
 }
 
-/// The warps of a warp's group that have not finished: four consecutive ones of its CTA.
+/// Returns the unfinished warps of the warp group of a warp: four consecutive warps of its CTA.
 fn group_of(warp: usize, core: &Core) -> u64 {
     let (all, running) = core.ctas.warps_at_barrier(core.warps.cta[warp]);
     let first = all.trailing_zeros() as usize;

@@ -1,5 +1,5 @@
-//! The way of a memory instruction through its sub-core: a queue, the address unit, which reads the operands in cycles in which nobody else does,
-//! and a pipe to the load/store unit, which the sub-cores share.
+//! The path of a memory instruction through its sub-core: a queue, the address unit, which reads the operands in cycles in which the
+//! register ports are free, and a pipe to the load/store unit, which the sub-cores share.
 
 use std::collections::VecDeque;
 
@@ -14,45 +14,45 @@ use super::ports::Ports;
 
 /// A memory instruction in the queue or in the address unit.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-pub(super) struct Queued {
-    /// Its place in the table of issued instructions.
+pub(super) struct QueuedInst {
+    /// Slot of the instruction in the table of issued instructions.
     pub(super) slot: u8,
     pub(super) warp: u8,
-    /// When it comes to the queue.
+    /// The cycle in which the instruction enters the queue.
     pub(super) enters: u64,
-    /// Operands that it still has to read of each bank.
+    /// Remaining operand reads per bank.
     pub(super) reads: [u8; 2],
-    /// The counter that falls when they are read.
+    /// The counter that is decremented when the operands are read.
     pub(super) counter: Option<u8>,
 }
 
 /// The memory instructions of a sub-core.
 #[derive(Debug, Default, warpshard_state::State)]
 pub(super) struct MemoryQueue {
-    waiting: VecDeque<Queued>,
-    reading: Option<Queued>,
-    /// The address unit takes nothing before.
+    waiting: VecDeque<QueuedInst>,
+    reading: Option<QueuedInst>,
+    /// The first cycle in which the address unit is free.
     free_at: u64,
-    /// On the way to the load/store unit, with the cycle in which they are there, and their warps.
-    offered: VecDeque<(u64, u8, u8)>,
+    /// Instructions in the pipe to the load/store unit: arrival cycle, slot, and warp.
+    pipe: VecDeque<(u64, u8, u8)>,
 }
 
-/// Whether the load/store unit's register takes an instruction.
+/// Returns true if the register of the load/store unit accepts an instruction.
 pub(super) fn is_free(operands: &Operands) -> bool {
     operands.ready.taken(UnitKind::Mem) == 0
 }
 
 impl MemoryQueue {
-    /// Instructions of the sub-core that the load/store unit has not got.
+    /// Returns the number of instructions of the sub-core that the load/store unit has not accepted.
     pub(super) fn held(&self) -> usize {
-        self.waiting.len() + usize::from(self.reading.is_some()) + self.offered.len()
+        self.waiting.len() + usize::from(self.reading.is_some()) + self.pipe.len()
     }
 
-    pub(super) fn push(&mut self, inst: Queued) {
+    pub(super) fn push(&mut self, inst: QueuedInst) {
         self.waiting.push_back(inst);
     }
 
-    /// One cycle of the address unit.
+    /// Simulates one cycle of the address unit.
     pub(super) fn read(&mut self, now: u64, spec: &Spec, ports: &Ports, core: &mut Core, completions: &mut Wheel) {
         if self.reading.is_none() && now >= self.free_at && self.waiting.front().is_some_and(|inst| inst.enters <= now) {
             self.reading = self.waiting.pop_front();
@@ -65,37 +65,37 @@ impl MemoryQueue {
         if inst.reads != [0, 0] {
             return;
         }
-        let Queued { slot, warp, counter, .. } = *inst;
+        let QueuedInst { slot, warp, counter, .. } = *inst;
         self.reading = None;
-        self.offered.push_back((now + u64::from(spec.address_latency), slot, warp));
+        self.pipe.push_back((now + u64::from(spec.address_latency), slot, warp));
         let at = usize::from(warp);
         if let Some(counter) = counter {
-            // One more of the warp is under way until the counter has fallen.
+            // The warp has one more instruction in flight until the counter is decremented.
             core.warps.in_pipe[at] += 1;
             completions.add(Cycle(now), 1, Completion { warp, bank: 0, dst: COUNTERS + u16::from(counter) });
         }
     }
 
-    /// No counter of `warps` falls any more.
+    /// Cancels the pending counter decrements of `warps`.
     pub(super) fn squash(&mut self, warps: u64) {
         let all = self.waiting.iter_mut().chain(&mut self.reading);
         all.filter(|inst| warps >> inst.warp & 1 != 0).for_each(|inst| inst.counter = None);
     }
 
-    /// The warp of the first that has come to the load/store unit.
+    /// Returns the warp of the first instruction, if the instruction has arrived at the load/store unit.
     pub(super) fn ready_warp(&self, now: u64) -> Option<u8> {
-        self.offered.front().filter(|(at, ..)| *at <= now).map(|(.., warp)| *warp)
+        self.pipe.front().filter(|(at, ..)| *at <= now).map(|(.., warp)| *warp)
     }
 
-    /// Takes the first that is on the way to the load/store unit.
+    /// Removes and returns the first instruction in the pipe to the load/store unit.
     pub(super) fn take(&mut self) -> Option<u8> {
-        self.offered.pop_front().map(|(_, slot, _)| slot)
+        self.pipe.pop_front().map(|(_, slot, _)| slot)
     }
 
-    /// The first cycle in which something moves, where the load/store unit accepts from cycle `accepts` on.
+    /// Returns the first cycle in which an instruction advances, if the load/store unit accepts from cycle `accepts` on.
     pub(super) fn next_event(&self, accepts: u64) -> u64 {
-        let offered = self.offered.front().map_or(u64::MAX, |(at, ..)| (*at).max(accepts));
+        let pipe = self.pipe.front().map_or(u64::MAX, |(at, ..)| (*at).max(accepts));
         let waiting = self.waiting.front().map_or(u64::MAX, |inst| inst.enters.max(self.free_at));
-        if self.reading.is_some() { 0 } else { offered.min(waiting) }
+        if self.reading.is_some() { 0 } else { pipe.min(waiting) }
     }
 }

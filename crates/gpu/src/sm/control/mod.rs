@@ -1,14 +1,16 @@
-//! A core whose dependences come from the control words of its code (`gpu.sm.style = "control-words"`): it takes the place of the issue stage,
-//! the operand collectors and the fixed-latency units, and hands memory instructions to the load/store unit.
+//! A core whose dependences come from the control words of its code (`gpu.sm.style = "control-words"`). It replaces the issue stage, the
+//! operand collectors and the fixed-latency units, and passes memory instructions to the load/store unit.
 //!
-//! A warp may issue when its stall count is over, the six dependence counters that it waits for are zero, and the latch of the pipe it goes to
-//! is free. What an instruction of fixed latency does is then decided at its issue: the cycle in which it leaves the allocate stage, the
-//! cycles of its operand reads and of its result. Memory instructions wait in a queue of their sub-core for its address unit. Code without control
-//! words (traces, kernel models) waits for the registers that it names instead.
+//! A warp may issue when its stall count is over, the dependence counters (of six) for which it waits are zero, and the latch of its pipe
+//! is free. The timing of a fixed-latency instruction is determined at issue: the cycle in which it leaves the allocate stage, the cycles
+//! of its operand reads, and the cycle of its result. Memory instructions wait in a queue of their sub-core for its address unit. Code
+//! without control words (traces, kernel models) waits for its registers instead.
 //!
-//! Source: R. Huerta et al., "Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO 2025; the rules in the comments are theirs.
+//! Source: R. Huerta et al., "Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO 2025; the rules in the comments are from
+//! this paper.
 //!
-//! Invariant: a sub-core that is not looked at before `looks_at` can issue nothing before, for the same reason, unless one of its warps is touched.
+//! Invariant: a sub-core that is not examined before `examine_at` can issue nothing before, for the same reason, unless an event touches one
+//! of its warps.
 
 mod caches;
 mod code;
@@ -16,10 +18,10 @@ mod constants;
 mod dependents;
 mod fetch;
 mod issue;
-mod looked;
 mod memory;
 mod ports;
 mod products;
+mod warp_waits;
 
 use warpshard_base::{Cycle, KernelIndex, LinkId};
 use warpshard_config::machine::{ControlCore as Spec, CoreStyle, Sm as SmSpec};
@@ -33,68 +35,68 @@ use super::operands::Operands;
 use super::stall::StallReason;
 use super::starts::CtaStage;
 use super::writeback::Wheel;
-use caches::Behind;
-pub(super) use code::as_read;
+use caches::SharedCache;
+pub(super) use code::code_for_core;
 use constants::Constants;
 use dependents::Dependents;
 use fetch::Instructions;
-use looked::Looked;
 use memory::MemoryQueue;
 use ports::{Ports, ReuseCache};
 use products::GroupProducts;
+use warp_waits::WarpWaits;
 
-/// A sub-core: what its warps share.
+/// State of a sub-core that its warps share.
 #[derive(Debug, warpshard_state::State)]
 struct SubCore {
     ports: Ports,
     reuse: ReuseCache,
-    /// When the last instruction of fixed latency leaves the allocate stage.
+    /// The cycle in which the last fixed-latency instruction leaves the allocate stage.
     allocated: u64,
-    /// Nothing issues before: the control stage is taken.
+    /// The first cycle in which the control stage is free.
     control_free: u64,
-    /// Nothing issues to a pipe before.
+    /// The first cycle in which the latch of each pipe is free.
     latch_free: [u64; Pipe::COUNT],
     memory: MemoryQueue,
-    /// When it is looked at again, if no warp is touched.
-    looks_at: u64,
-    /// What its warps waited for when it was looked at last.
-    looked: Looked,
+    /// The cycle of the next examination, if no warp is touched.
+    examine_at: u64,
+    /// Wait conditions of the warps at the last examination.
+    waits: WarpWaits,
 }
 
-/// What the core keeps of each warp slot.
+/// State of a warp slot.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct WarpControl {
-    /// Its stall count is over.
+    /// The cycle in which the stall count is over.
     ready_at: u64,
-    /// Its front instruction is there.
+    /// The cycle in which the front instruction arrives.
     fetched_at: u64,
-    /// It stands at a barrier or fence that is open until then.
+    /// The cycle in which the barrier or fence of the warp opens.
     held_until: u64,
-    /// What it waited for when it was looked at last, other than room in its sub-core, does not end before, unless an event ends it.
+    /// The earliest cycle in which the last wait condition ends without an event; resources of the sub-core are excluded.
     again_at: u64,
-    /// Where its front instruction goes, if it waits for nothing else: to a pipe, or to memory.
-    goes_to: u8,
-    /// That is a fence.
+    /// Destination of the front instruction (a pipe or memory), if the warp waits only for resources of the sub-core.
+    destination: u8,
+    /// True if `held_until` belongs to a fence.
     at_fence: bool,
-    /// The counters that its last instruction incremented, as sets.
+    /// Counters that the last instruction of the warp incremented, as a set.
     incremented: u8,
-    /// The counters that a memory instruction incremented last.
+    /// Counters that a memory instruction incremented last.
     by_memory: u8,
-    /// Of these the counters that the L1 or the texture unit will let fall.
+    /// The counters of `by_memory` that the L1 or the texture unit decrements.
     by_l1: u8,
-    /// The constant that its front instruction reads has come.
+    /// True if the constant that the front instruction reads has arrived.
     has_constant: bool,
-    /// The warp by its order of launch.
+    /// Launch order of the warp.
     age: u32,
 }
 
 impl WarpControl {
-    const NOBODY: Self = Self {
+    const EMPTY: Self = Self {
         ready_at: 0,
         fetched_at: 0,
         held_until: 0,
         again_at: 0,
-        goes_to: 0,
+        destination: 0,
         at_fence: false,
         incremented: 0,
         by_memory: 0,
@@ -104,7 +106,7 @@ impl WarpControl {
     };
 }
 
-/// The core.
+/// The core with control words.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct ControlCore {
     #[state(fixed)]
@@ -113,23 +115,23 @@ pub(super) struct ControlCore {
     warps: Box<[WarpControl; MAX_WARPS]>,
     instructions: Instructions,
     constants: Constants,
-    behind: Behind,
+    shared_cache: SharedCache,
     products: GroupProducts,
     dependents: Dependents,
-    /// The load/store unit takes no instruction before.
+    /// The first cycle in which the load/store unit accepts an instruction.
     accepts_at: u64,
-    /// The sub-core and the warp whose instruction the load/store unit took last.
-    served: (u8, u8),
-    /// When the barrier unit has seen the last warp.
+    /// The sub-core and the warp of the instruction that the load/store unit accepted last.
+    last_served: (u8, u8),
+    /// The cycle in which the barrier unit has handled the last warp.
     barrier_at: u64,
-    /// Warps whose fence reaches beyond the CTA.
-    far_fences: u64,
-    /// The first cycle in which the core has something to do, if no warp is touched.
+    /// Warps whose fence has a wider scope than the CTA.
+    wide_fences: u64,
+    /// The first cycle with work for the core, if no warp is touched.
     next: u64,
 }
 
 impl ControlCore {
-    /// The core of an SM; `None` where its style is another.
+    /// Creates the core of an SM; returns `None` for other styles.
     pub(super) fn new(spec: &SmSpec) -> Option<Box<Self>> {
         if spec.style != CoreStyle::ControlWords {
             return None;
@@ -141,80 +143,80 @@ impl ControlCore {
             control_free: 0,
             latch_free: [0; Pipe::COUNT],
             memory: MemoryQueue::default(),
-            looks_at: 0,
-            looked: Looked::default(),
+            examine_at: 0,
+            waits: WarpWaits::default(),
         };
         Some(Box::new(Self {
             spec: spec.control,
             subs: (0..spec.schedulers).map(|_| sub()).collect(),
-            warps: Box::new([WarpControl::NOBODY; MAX_WARPS]),
+            warps: Box::new([WarpControl::EMPTY; MAX_WARPS]),
             instructions: Instructions::new(&spec.control, spec.schedulers as usize),
             constants: Constants::new(&spec.control, spec.schedulers as usize),
-            behind: Behind::new(&spec.control),
+            shared_cache: SharedCache::new(&spec.control),
             products: GroupProducts::new(spec.control.products),
             dependents: Dependents::default(),
             accepts_at: 0,
-            served: (0, 0),
+            last_served: (0, 0),
             barrier_at: 0,
-            far_fences: 0,
+            wide_fences: 0,
             next: 0,
         }))
     }
 
-    /// The farthest that the core looks ahead in the wheel of completions.
+    /// Returns the greatest delay that the core needs in the wheel of completions.
     pub(super) fn longest(spec: &SmSpec) -> u64 {
         let pipes = spec.control.pipes.iter().map(|pipe| pipe.latency).max().unwrap_or(0);
-        u64::from(pipes) + 2 * ports::AHEAD
+        u64::from(pipes) + 2 * ports::MAX_AHEAD_CYCLES
     }
 
-    /// The first cycle in which it has something to do, if no warp is touched.
+    /// Returns the first cycle with work for the core, if no warp is touched.
     #[inline]
     pub(super) fn next_event(&self) -> Cycle {
         Cycle(self.next)
     }
 
-    /// A kernel begins: neither its code nor its constants are in the caches.
+    /// Begins a kernel: neither its code nor its constants are in the caches.
     pub(super) fn enter_kernel(&mut self, name: &str) {
         self.instructions.clear();
         self.constants.clear();
-        self.behind.clear(name);
+        self.shared_cache.clear(name);
     }
 
-    /// Memory instructions of `warps` are dropped: so is what their sub-cores remember of the warps.
+    /// Drops the memory instructions of `warps` and the related state of their sub-cores.
     pub(super) fn squash(&mut self, warps: u64) {
         for warp in bits(warps) {
             self.warps[warp].incremented = 0;
-            self.products.forget(warp);
+            self.products.clear_warp(warp);
         }
-        self.far_fences &= !warps;
+        self.wide_fences &= !warps;
         self.constants.squash(warps);
         self.subs.iter_mut().for_each(|sub| sub.memory.squash(warps));
     }
 
-    /// Warps were started in the present cycle: their first instructions are fetched.
+    /// Fetches the first instructions of the warps that started in the present cycle.
     pub(super) fn started(&mut self, core: &mut Core, observers: &mut Observers) {
         let now = core.now.0;
         for warp in bits(core.warps.live) {
             if self.warps[warp].age == core.warps.age[warp] {
                 continue;
             }
-            self.warps[warp] = WarpControl { ready_at: now + 1, age: core.warps.age[warp], ..WarpControl::NOBODY };
+            self.warps[warp] = WarpControl { ready_at: now + 1, age: core.warps.age[warp], ..WarpControl::EMPTY };
             let sub = warp % self.subs.len();
-            self.subs[sub].reuse.forget(warp as u8);
-            self.products.forget(warp);
+            self.subs[sub].reuse.clear_warp(warp as u8);
+            self.products.clear_warp(warp);
             if core.warps.fetchable & !core.warps.frozen & 1 << warp != 0 {
                 self.decode(warp, core, observers);
                 let (kernel, pc) = self.front(warp, core);
-                self.warps[warp].fetched_at = self.instructions.fetch(sub, kernel, pc, now + 1, &mut self.behind);
+                self.warps[warp].fetched_at = self.instructions.fetch(sub, kernel, pc, now + 1, &mut self.shared_cache);
                 core.counters.sm.instruction_misses = self.instructions.misses;
                 if let Some(reasons) = &mut observers.reasons {
-                    reasons.goes_on(warp, 0, self.warps[warp].fetched_at);
+                    reasons.set_fetch_cycles(warp, 0, self.warps[warp].fetched_at);
                 }
             }
         }
     }
 
-    /// The kernel of a warp and the address of its front instruction.
+    /// Returns the kernel of a warp and the address of its front instruction.
     fn front(&self, warp: usize, core: &Core) -> (u32, u32) {
         (core.kernel_of(warp).0, core.code_of(warp)[core.warps.front(warp).index as usize].pc)
     }
@@ -227,7 +229,8 @@ impl ControlCore {
         observers.front_changed(core, warp);
     }
 
-    /// One cycle of issue. Returns whether a fence of the GPU or the system ended, or the wait for the launch before, so that the caller invalidates the L1.
+    /// Simulates one cycle of issue. Returns true if a fence of GPU or system scope or a wait for the preceding launch ended, so that the
+    /// caller invalidates the L1.
     pub(super) fn tick(
         &mut self,
         issue: &mut IssueStage,
@@ -242,9 +245,9 @@ impl ControlCore {
             issue.wait_changed(core, observers);
         }
         let over = core.warps.fence_over;
-        let far = over & self.far_fences != 0;
+        let far = over & self.wide_fences != 0;
         if over != 0 {
-            self.far_fences &= !over;
+            self.wide_fences &= !over;
             core.warps.leave_fences();
             issue.wait_changed(core, observers);
         }
@@ -253,16 +256,16 @@ impl ControlCore {
         for sub in 0..self.subs.len() {
             let mine = issue.supervised(sub);
             let touched = core.warps.touched & mine;
-            if touched == 0 && self.subs[sub].looks_at > now {
+            if touched == 0 && self.subs[sub].examine_at > now {
                 continue;
             }
             core.warps.touched &= !mine;
-            self.look(sub, mine, touched, core, observers.reasons.as_deref_mut());
-            let eligible = self.subs[sub].looked.eligible();
+            self.examine(sub, mine, touched, core, observers.reasons.as_deref_mut());
+            let eligible = self.subs[sub].waits.eligible();
             let (reason, warps) = if eligible != 0 {
                 let warp = issue.pick(sub, eligible, core, observers);
-                observers.pass_over(eligible & !(1 << warp), now);
-                self.subs[sub].looks_at = now + 1;
+                observers.set_not_selected(eligible & !(1 << warp), now);
+                self.subs[sub].examine_at = now + 1;
                 if self.lacks_constant(sub, warp, core, observers.reasons.as_deref_mut()) {
                     (StallReason::ScoreboardAlu, 1 << warp)
                 } else {
@@ -271,34 +274,34 @@ impl ControlCore {
                 }
             } else {
                 let of_sub = &mut self.subs[sub];
-                of_sub.looks_at = of_sub.looked.again_at;
-                of_sub.looked.reason(core.warps.live & mine)
+                of_sub.examine_at = of_sub.waits.again_at;
+                of_sub.waits.reason(core.warps.live & mine)
             };
             issue.begin(sub, reason, warps, core);
         }
-        self.next = self.next_look(core, operands);
-        if self.dependents.is_leaving() {
+        self.next = self.next_event_after(core, operands);
+        if self.dependents.has_messages() {
             self.dependents.flush(core.now, to_grid, out);
         }
         far | met
     }
 
-    /// The first cycle after the present one in which anything happens, if no warp is touched.
-    fn next_look(&self, core: &Core, operands: &Operands) -> u64 {
+    /// Returns the first cycle after the present one with work for the core, if no warp is touched.
+    fn next_event_after(&self, core: &Core, operands: &Operands) -> u64 {
         let now = core.now.0;
         let accepts = if memory::is_free(operands) { self.accepts_at } else { u64::MAX };
-        let of_sub = |sub: &SubCore| sub.looks_at.min(sub.memory.next_event(accepts));
+        let of_sub = |sub: &SubCore| sub.examine_at.min(sub.memory.next_event(accepts));
         let of_subs = self.subs.iter().map(of_sub).min().unwrap_or(u64::MAX);
         of_subs.min(self.constants.next_event()).min(self.dependents.next_event()).max(now + 1)
     }
 
-    /// The dependency of a programmatic dependent launch is met from cycle `at` on.
+    /// Schedules that the dependency of a programmatic dependent launch is met from cycle `at` on.
     pub(super) fn expect_dependency(&mut self, at: Cycle, kernel: KernelIndex) {
-        self.dependents.expect(at, kernel);
+        self.dependents.schedule(at, kernel);
         self.next = self.next.min(at.0);
     }
 
-    /// One cycle of the address units, and of what they offer to the load/store unit.
+    /// Simulates one cycle of the address units and of their pipes to the load/store unit.
     pub(super) fn offer(&mut self, core: &mut Core, operands: &mut Operands, completions: &mut Wheel) {
         let now = core.now.0;
         let places = self.spec.memory_queue as usize + 1;
@@ -311,10 +314,10 @@ impl ControlCore {
         if now < self.accepts_at || !memory::is_free(operands) {
             return;
         }
-        // The load/store unit stays with a warp while that has instructions for it; else the sub-cores take turns.
+        // The load/store unit stays with a warp while the warp has instructions for it; else the sub-cores are served round robin.
         let count = self.subs.len();
         let ready = |at: usize| self.subs[at].memory.ready_warp(now);
-        let (last, warp) = self.served;
+        let (last, warp) = self.last_served;
         let stays = (ready(usize::from(last)) == Some(warp)).then_some(usize::from(last));
         let others = || (1..=count).map(|step| (usize::from(last) + step) % count).find(|at| ready(*at).is_some());
         let Some(at) = stays.or_else(others) else { return };
@@ -323,13 +326,13 @@ impl ControlCore {
         let Some(slot) = memory.take() else { return };
         operands.ready.put(super::kinds::UnitKind::Mem, at, slot);
         if memory.held() + 1 == places {
-            self.subs[at].looks_at = now;
+            self.subs[at].examine_at = now;
         }
         self.accepts_at = now + u64::from(self.spec.accept_interval);
-        self.served = (at as u8, warp);
+        self.last_served = (at as u8, warp);
     }
 
-    /// The queues, for reports of a standstill.
+    /// Returns a description of the queues for the deadlock report.
     pub(super) fn describe(&self) -> String {
         let queues: Vec<_> = self.subs.iter().map(|sub| sub.memory.held().to_string()).collect();
         format!("memory instructions in the queues of the sub-cores: {}", queues.join(", "))

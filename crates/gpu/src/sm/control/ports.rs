@@ -1,35 +1,36 @@
 //! The read ports of the register file and the reuse cache of a sub-core.
 //!
-//! There are two banks, chosen by the lowest bit of a register's number, with one read port each. An instruction of fixed latency leaves the
-//! allocate stage when all its operands can be read in the three cycles after that; memory instructions read in the cycles that are left. While
+//! There are two banks, selected by the lowest bit of the register number, with one read port each. A fixed-latency instruction leaves the
+//! allocate stage when all its operands can be read in the following three cycles; memory instructions read in the remaining cycles. While
 //! the matrix unit multiplies for a warp group, it reads the sums through both ports in half of the cycles.
 
 use std::collections::VecDeque;
 
 use warpshard_workload::{NO_REGISTER, Pipe, StaticInst};
 
-/// RZ, which is not read.
-const ZERO: u16 = 255;
-/// Cycles that reads are planned ahead, at most.
-pub(super) const AHEAD: u64 = 32;
+/// The register number of RZ, which is not read.
+const RZ: u16 = 255;
+/// Maximum number of cycles by which reads are planned ahead.
+pub(super) const MAX_AHEAD_CYCLES: u64 = 32;
 /// Cycles in which operands are read after the allocate stage.
-pub(super) const WINDOW: u64 = 3;
+pub(super) const WINDOW_CYCLES: u64 = 3;
 
-/// The cycles in which each port is taken.
+/// The cycles in which each port is busy.
 #[derive(Debug, Default, warpshard_state::State)]
 pub(super) struct Ports {
-    taken: [[u64; AHEAD as usize]; 2],
+    taken: [[u64; MAX_AHEAD_CYCLES as usize]; 2],
     sums: SumReads,
 }
 
-/// The cycles in which the matrix unit reads sums: in each product's time, pieces of as many cycles with and without reads.
+/// The cycles in which the matrix unit reads sums: the time of each product alternates between pieces with and without reads, of equal
+/// length.
 #[derive(Debug, Default, warpshard_state::State)]
 struct SumReads {
-    /// Cycles of a piece, at most.
-    piece: u64,
-    /// Products that are not over, each with its first cycle and the one after its last.
+    /// Maximum length of a piece in cycles.
+    piece_cycles: u64,
+    /// Products that are not over: the first cycle of each and the cycle after its last.
     products: VecDeque<(u64, u64)>,
-    /// After the last of them.
+    /// The cycle after the last product.
     until: u64,
 }
 
@@ -40,35 +41,36 @@ impl SumReads {
     }
 
     fn reads_in(&self, begins: u64, ends: u64, cycle: u64) -> bool {
-        let piece = self.piece.min((ends - begins) / 2);
-        (begins..ends).contains(&cycle) && (cycle - begins) % (2 * piece).max(1) < piece
+        let piece_cycles = self.piece_cycles.min((ends - begins) / 2);
+        (begins..ends).contains(&cycle) && (cycle - begins) % (2 * piece_cycles).max(1) < piece_cycles
     }
 }
 
 impl Ports {
-    /// With a matrix unit that reads sums for so many cycles in a row.
+    /// Creates ports with a matrix unit that reads sums for `sum_reads` consecutive cycles.
     pub(super) fn new(sum_reads: u32) -> Self {
-        debug_assert!(u64::from(sum_reads) < AHEAD - WINDOW);
-        Self { sums: SumReads { piece: sum_reads.into(), ..SumReads::default() }, ..Self::default() }
+        debug_assert!(u64::from(sum_reads) < MAX_AHEAD_CYCLES - WINDOW_CYCLES);
+        Self { sums: SumReads { piece_cycles: sum_reads.into(), ..SumReads::default() }, ..Self::default() }
     }
 
-    /// The matrix unit multiplies from one cycle on until before another.
+    /// Records that the matrix unit multiplies from cycle `begins` until before cycle `ends`.
     pub(super) fn multiply(&mut self, begins: u64, ends: u64, now: u64) {
         while self.sums.products.pop_front_if(|(_, ends)| *ends <= now).is_some() {}
         self.sums.products.push_back((begins, ends));
         self.sums.until = ends;
     }
 
-    /// Whether a port is taken in a cycle.
+    /// Returns true if a port is busy in a cycle.
     pub(super) fn is_taken(&self, bank: usize, cycle: u64) -> bool {
-        self.taken[bank][(cycle % AHEAD) as usize] == cycle || self.sums.reads(cycle)
+        self.taken[bank][(cycle % MAX_AHEAD_CYCLES) as usize] == cycle || self.sums.reads(cycle)
     }
 
     fn free(&self, bank: usize, after: u64) -> usize {
-        (after + 1..=after + WINDOW).filter(|cycle| !self.is_taken(bank, *cycle)).count()
+        (after + 1..=after + WINDOW_CYCLES).filter(|cycle| !self.is_taken(bank, *cycle)).count()
     }
 
-    /// Takes the ports for `reads` of each bank, at most three, after the first cycle from `from` on from which that is possible; returns that.
+    /// Reserves the ports for `reads` of each bank, at most three, in the cycles after the first possible cycle from `from` on; returns
+    /// that cycle.
     pub(super) fn allocate(&mut self, from: u64, reads: [u8; 2]) -> u64 {
         let fits = |at: u64| (0..2).all(|bank| self.free(bank, at) >= usize::from(reads[bank]));
         let mut at = from;
@@ -77,9 +79,9 @@ impl Ports {
         }
         for (bank, reads) in reads.into_iter().enumerate() {
             let mut left = reads;
-            for cycle in at + 1..=at + WINDOW {
+            for cycle in at + 1..=at + WINDOW_CYCLES {
                 if left > 0 && !self.is_taken(bank, cycle) {
-                    self.taken[bank][(cycle % AHEAD) as usize] = cycle;
+                    self.taken[bank][(cycle % MAX_AHEAD_CYCLES) as usize] = cycle;
                     left -= 1;
                 }
             }
@@ -88,7 +90,7 @@ impl Ports {
     }
 }
 
-/// The reuse cache: for each bank and each place of an operand one register of one warp.
+/// The reuse cache: one register of one warp for each bank and each operand position.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct ReuseCache {
     entries: [[(u8, u16); 4]; 2],
@@ -101,16 +103,17 @@ impl Default for ReuseCache {
 }
 
 impl ReuseCache {
-    /// Forgets the registers of a warp.
-    pub(super) fn forget(&mut self, warp: u8) {
+    /// Invalidates the registers of a warp.
+    pub(super) fn clear_warp(&mut self, warp: u8) {
         self.entries.iter_mut().flatten().filter(|entry| entry.0 == warp).for_each(|entry| entry.1 = NO_REGISTER);
     }
 
-    /// An instruction of a warp asks for its operands; returns what has to be read of each bank. Any request for a place replaces what it had.
+    /// Looks up the operands of an instruction of a warp; returns the reads of each bank. Any look-up of an operand position replaces its
+    /// entry.
     pub(super) fn reads(&mut self, warp: u8, inst: &StaticInst) -> [u8; 2] {
         let mut reads = [0; 2];
         for (place, register) in inst.src.into_iter().enumerate() {
-            if register == NO_REGISTER || register == ZERO {
+            if register == NO_REGISTER || register == RZ {
                 continue;
             }
             let bank = usize::from(register & 1);
@@ -118,13 +121,13 @@ impl ReuseCache {
             if *entry != (warp, register) {
                 reads[bank] += 1;
                 if inst.control.pipe == Pipe::Dp {
-                    // The other half of the operand.
+                    // The second register of the operand.
                     reads[1 - bank] += 1;
                 }
             }
             *entry = (warp, if inst.control.reuse >> place & 1 != 0 { register } else { NO_REGISTER });
         }
-        reads.map(|count| count.min(WINDOW as u8))
+        reads.map(|count| count.min(WINDOW_CYCLES as u8))
     }
 }
 
@@ -140,7 +143,8 @@ mod tests {
         StaticInst { pc: 0, class: OpClass::Sp, packed_half: false, flops: 0, dst: 0, src, mem: None, immediate: 0, control, registers }
     }
 
-    /// Three operands in one bank fill the window of the next instruction's bank: it waits two cycles where two of its own are in that bank.
+    /// Three operands in one bank occupy that bank for the window of the next instruction, which waits two cycles if two of its operands
+    /// are in that bank.
     #[test]
     fn operands_of_one_bank_are_read_one_by_one() {
         let mut ports = Ports::default();
@@ -158,7 +162,7 @@ mod tests {
         let free: Vec<u64> = (96..184).filter(|cycle| !ports.is_taken(0, *cycle)).collect();
         let expected: Vec<u64> = (96..100).chain(116..132).chain(148..164).chain(172..184).collect();
         assert_eq!(free, expected);
-        // The window of three cycles after the allocate stage has to have a free one.
+        // The window of three cycles after the allocate stage needs a free cycle.
         assert_eq!((ports.allocate(99, [0, 0]), ports.allocate(99, [1, 0]), ports.allocate(99, [2, 0])), (99, 113, 115));
         let mut none = Ports::new(0);
         none.multiply(100, 164, 90);
@@ -166,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn a_register_is_read_once_while_each_request_keeps_it() {
+    fn a_reused_register_is_read_once() {
         let mut cache = ReuseCache::default();
         assert_eq!(cache.reads(1, &inst([2, 4, 3, NO_REGISTER], 0b001)), [2, 1]);
-        assert_eq!(cache.reads(1, &inst([2, 6, ZERO, NO_REGISTER], 0b001)), [1, 0], "R2 is in place 0");
-        assert_eq!(cache.reads(2, &inst([2, NO_REGISTER, 5, NO_REGISTER], 0)), [1, 1], "of another warp");
-        assert_eq!(cache.reads(1, &inst([2, NO_REGISTER, 5, NO_REGISTER], 0)), [1, 1], "which replaced it");
+        assert_eq!(cache.reads(1, &inst([2, 6, RZ, NO_REGISTER], 0b001)), [1, 0], "R2 is in operand position 0");
+        assert_eq!(cache.reads(2, &inst([2, NO_REGISTER, 5, NO_REGISTER], 0)), [1, 1], "the register belongs to another warp");
+        assert_eq!(cache.reads(1, &inst([2, NO_REGISTER, 5, NO_REGISTER], 0)), [1, 1], "warp 2 replaced the entry");
         assert_eq!(cache.reads(1, &inst([4, 2, NO_REGISTER, NO_REGISTER], 0b010)), [2, 0]);
-        assert_eq!(cache.reads(1, &inst([2, 4, NO_REGISTER, NO_REGISTER], 0)), [2, 0], "in another place");
+        assert_eq!(cache.reads(1, &inst([2, 4, NO_REGISTER, NO_REGISTER], 0)), [2, 0], "the operand position differs");
     }
 }

@@ -2,7 +2,7 @@
 
 use warpshard_workload::DynInst;
 
-/// Instructions that a warp's buffer can hold; the machine says how many of them it uses.
+/// Maximum number of instructions in the buffer of a warp; the machine configuration sets the used number.
 pub(in crate::sm) const MAX_BUFFER: usize = 4;
 
 /// Decoded instructions of a warp that wait to issue.

@@ -7,7 +7,7 @@ use warpshard_config::machine::{Allocation, Sm as Spec};
 use warpshard_protocol::CtaLaunch;
 use warpshard_workload::{CtaProgram, StaticInst};
 
-use super::ranges::{Place, Space};
+use super::ranges::{RangeAllocator, RangeStarts};
 use crate::occupancy::CtaNeeds;
 
 /// A resident CTA.
@@ -15,39 +15,39 @@ use crate::occupancy::CtaNeeds;
 pub(in crate::sm) struct Resident {
     pub(in crate::sm) launch: CtaLaunch,
     pub(in crate::sm) needs: CtaNeeds,
-    /// Its slots.
+    /// The warp slots of the CTA.
     pub(in crate::sm) warps: u64,
-    /// Those not yet released.
-    pub(in crate::sm) left: u64,
-    /// Those that have not issued their last instruction: whom a barrier waits for.
+    /// Warps that have not been released.
+    pub(in crate::sm) unreleased: u64,
+    /// Warps that have not issued their last instruction; a barrier waits for these warps.
     pub(in crate::sm) running: u64,
-    /// Of all its warps.
+    /// Instructions of all warps of the CTA.
     pub(in crate::sm) instructions: u64,
-    pub(in crate::sm) windows: Windows,
-    /// Its streams and code, for another SM if it is taken away.
+    pub(in crate::sm) windows: AddressWindows,
+    /// Instruction streams and code of the CTA, which another SM needs if the CTA is preempted.
     pub(in crate::sm) program: Arc<CtaProgram>,
-    /// It has written to global memory, or done an atomic there, so that it may not be executed anew.
+    /// True if the CTA has written to global memory or executed an atomic there, so that it may not be restarted.
     pub(in crate::sm) wrote: bool,
-    /// When it started on this SM.
+    /// The cycle in which the CTA started on this SM.
     pub(in crate::sm) started: Cycle,
-    /// Instructions that it had executed before.
-    pub(in crate::sm) before: u64,
-    /// Where its registers and its shared memory begin; zeros where they are counted only.
-    pub(in crate::sm) place: Place,
+    /// Instructions that the CTA had executed before it started on this SM.
+    pub(in crate::sm) executed_before: u64,
+    /// Start of the registers and of the shared memory of the CTA; zeros if these resources are only counted.
+    pub(in crate::sm) place: RangeStarts,
 }
 
-/// Where the kernel's generic addresses go, and how its local memory is laid out.
+/// Address windows of the generic addresses of a kernel, and the layout of its local memory.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-pub(in crate::sm) struct Windows {
+pub(in crate::sm) struct AddressWindows {
     pub(in crate::sm) shared_base: u64,
     pub(in crate::sm) local_base: u64,
     /// Threads of a CTA, padded to whole warps.
     pub(in crate::sm) threads: u64,
-    /// CTAs of the kernel that fit an SM.
+    /// CTAs of the kernel that fit on an SM.
     pub(in crate::sm) ctas_per_sm: u64,
-    /// Where the address space of the application begins.
+    /// Start of the address space of the application.
     pub(in crate::sm) space: u64,
-    /// Whether the CTA's loads from global memory go past the L1.
+    /// True if loads of the CTA from global memory bypass the L1.
     pub(in crate::sm) past_l1: bool,
 }
 
@@ -55,25 +55,26 @@ pub(in crate::sm) struct Windows {
 #[derive(Debug, warpshard_state::State)]
 pub(in crate::sm) struct Ctas {
     slots: Box<[Option<Resident>]>,
-    /// Code and kernel by slot, apart from the rest because every issue reads them.
+    /// Code by slot. It is separate from the other fields because every issue reads it.
     code: Box<[Arc<[StaticInst]>]>,
+    /// Kernel by slot, separate for the same reason as `code`.
     kernel: Box<[KernelIndex]>,
     used: CtaNeeds,
-    /// The ranges that are taken, where they are not counted only.
-    space: Option<Box<Space>>,
+    /// The occupied ranges, unless resources are only counted.
+    space: Option<Box<RangeAllocator>>,
     resident: u32,
-    /// The first bound CTA was found not to fit, and nothing was freed since.
+    /// True if the first bound CTA did not fit and nothing has been freed since.
     pub(in crate::sm) blocked: bool,
-    /// The last resident CTA ended since the SM last looked.
+    /// True if the last resident CTA ended since the last call of [`Ctas::take_emptied`].
     emptied: bool,
-    /// The kernel of all resident CTAs; none where there are none, or of several kernels.
+    /// The kernel of all resident CTAs; `None` without CTAs or with CTAs of several kernels.
     only: Option<KernelIndex>,
 }
 
 impl Ctas {
     pub(in crate::sm) fn new(spec: &Spec) -> Self {
         let slots = spec.max_ctas;
-        let space = || Box::new(Space::new(spec.registers, spec.shared_bytes, slots));
+        let space = || Box::new(RangeAllocator::new(spec.registers, spec.shared_bytes, slots));
         Self {
             slots: vec![None; slots as usize].into(),
             code: vec![Arc::from([]); slots as usize].into(),
@@ -87,18 +88,18 @@ impl Ctas {
         }
     }
 
-    /// Resident CTAs.
+    /// Returns the number of resident CTAs.
     #[inline]
     pub(in crate::sm) fn resident(&self) -> u32 {
         self.resident
     }
 
-    /// Resident CTAs of a kernel.
+    /// Returns the number of resident CTAs of a kernel.
     pub(in crate::sm) fn resident_of(&self, kernel: KernelIndex) -> u32 {
         self.slots.iter().flatten().filter(|cta| cta.launch.kernel == kernel).count() as u32
     }
 
-    /// The kernel of all resident CTAs, if they are of one.
+    /// Returns the kernel of all resident CTAs, if they belong to one kernel.
     #[inline]
     pub(in crate::sm) fn only_kernel(&self) -> Option<KernelIndex> {
         self.only
@@ -110,91 +111,92 @@ impl Ctas {
         self.only = first.filter(|first| kernels.all(|kernel| kernel == *first));
     }
 
-    /// Resident CTAs of a kernel whose loads go past the L1.
+    /// Returns the number of resident CTAs of a kernel whose loads bypass the L1.
     pub(in crate::sm) fn bypassing_of(&self, kernel: KernelIndex) -> u32 {
         self.slots.iter().flatten().filter(|cta| cta.launch.kernel == kernel && cta.windows.past_l1).count() as u32
     }
 
-    /// Whether [`Ctas::take_emptied`] says so.
+    /// Returns true if [`Ctas::take_emptied`] would return true.
     #[inline]
     pub(in crate::sm) fn is_emptied(&self) -> bool {
         self.emptied
     }
 
-    /// Whether the last resident CTA ended since this was last asked.
+    /// Returns true if the last resident CTA ended since the last call.
     #[inline]
     pub(in crate::sm) fn take_emptied(&mut self) -> bool {
         std::mem::take(&mut self.emptied)
     }
 
-    /// The code of the CTA in a slot.
+    /// Returns the code of the CTA in a slot.
     #[inline]
     pub(in crate::sm) fn code(&self, slot: u8) -> &[StaticInst] {
         &self.code[usize::from(slot)]
     }
 
-    /// The resident CTAs, with their slots.
+    /// Returns the resident CTAs with their slots.
     pub(in crate::sm) fn iter(&self) -> impl Iterator<Item = (u8, &Resident)> {
         self.slots.iter().enumerate().filter_map(|(slot, cta)| Some((slot as u8, cta.as_ref()?)))
     }
 
-    /// A warp of the CTA in a slot executes the store or atomic at a place of its code, in global memory.
+    /// Records that a warp of the CTA in a slot executes the store or atomic at index `place` of its code, in global memory.
     #[inline]
     pub(in crate::sm) fn writes(&mut self, slot: u8, place: u32) {
         let cta = self.get_mut(slot);
         cta.wrote = cta.wrote || cta.program.repeatable.binary_search(&place).is_err();
     }
 
-    /// Takes the CTA in a slot away.
+    /// Removes and returns the CTA in a slot.
     pub(in crate::sm) fn take(&mut self, slot: u8) -> Option<Resident> {
         let cta = self.slots[usize::from(slot)].clone()?;
         self.end(slot)?;
         Some(cta)
     }
 
-    /// The kernel of the CTA in each slot.
+    /// Returns the kernel of the CTA in each slot.
     #[inline]
     pub(in crate::sm) fn kernels(&self) -> &[KernelIndex] {
         &self.kernel
     }
 
-    /// The kernel of the CTA in a slot.
+    /// Returns the kernel of the CTA in a slot.
     #[inline]
     pub(in crate::sm) fn kernel(&self, slot: u8) -> KernelIndex {
         self.kernel[usize::from(slot)]
     }
 
-    /// The address windows of the CTA in a slot.
+    /// Returns the address windows of the CTA in a slot.
     #[inline]
-    pub(in crate::sm) fn windows(&self, slot: u8) -> &Windows {
+    pub(in crate::sm) fn windows(&self, slot: u8) -> &AddressWindows {
         &self.get(slot).windows
     }
 
-    /// All warps of the CTA in a slot, and those of them that its barrier waits for.
+    /// Returns all warps of the CTA in a slot, and the warps for which its barrier waits.
     pub(in crate::sm) fn warps_at_barrier(&self, slot: u8) -> (u64, u64) {
         let cta = self.get(slot);
         (cta.warps, cta.running)
     }
 
-    /// A warp issued its last instruction; returns what [`Ctas::warps_at_barrier`] does.
+    /// Records that a warp issued its last instruction; returns the same sets as [`Ctas::warps_at_barrier`].
     pub(in crate::sm) fn finish_warp(&mut self, slot: u8, warp: usize) -> (u64, u64) {
         let cta = self.get_mut(slot);
         cta.running &= !(1 << warp);
         (cta.warps, cta.running)
     }
 
-    /// A warp of the CTA in a slot executes `griddepcontrol.launch_dependents`; returns the CTA if the grid scheduler awaits that.
+    /// Records that a warp of the CTA in a slot executes `griddepcontrol.launch_dependents`; returns the CTA if the grid scheduler awaits
+    /// its trigger.
     pub(in crate::sm) fn trigger(&mut self, slot: u8) -> Option<(KernelIndex, CtaIndex)> {
         let launch = &mut self.get_mut(slot).launch;
         std::mem::take(&mut launch.triggers).then_some((launch.kernel, launch.cta))
     }
 
-    /// Whether the warps of the CTA in a slot wait at `griddepcontrol.wait`.
+    /// Returns true if the warps of the CTA in a slot wait at `griddepcontrol.wait`.
     pub(in crate::sm) fn waits_for_grid(&self, slot: u8) -> bool {
         self.get(slot).launch.waits
     }
 
-    /// The dependency of a launch is met; returns the warps of its CTAs.
+    /// Records that the dependency of a launch is met; returns the warps of its CTAs that waited.
     pub(in crate::sm) fn dependency_met(&mut self, kernel: KernelIndex) -> u64 {
         let mut warps = 0;
         for cta in self.slots.iter_mut().flatten().filter(|cta| cta.launch.kernel == kernel) {
@@ -203,16 +205,16 @@ impl Ctas {
         warps
     }
 
-    /// The fetch stage took a warp out of its slot; returns its CTA if that was the last one.
-    pub(in crate::sm) fn release_warp(&mut self, slot: u8, warp: usize) -> Option<Ended> {
+    /// Records that the fetch stage removed a warp from its slot; returns the CTA if this was its last warp.
+    pub(in crate::sm) fn release_warp(&mut self, slot: u8, warp: usize) -> Option<EndedCta> {
         let cta = self.get_mut(slot);
-        cta.left &= !(1 << warp);
-        if cta.left == 0 { self.end(slot) } else { None }
+        cta.unreleased &= !(1 << warp);
+        if cta.unreleased == 0 { self.end(slot) } else { None }
     }
 
-    /// A free CTA slot, the first of a free run of warp slots and the ranges of memory, if everything that a CTA needs is free; an `aligned`
-    /// CTA goes to fixed positions only.
-    pub(in crate::sm) fn place(&self, spec: &Spec, needs: &CtaNeeds, aligned: bool) -> Option<(usize, usize, Place)> {
+    /// Returns a free CTA slot, the first slot of a free run of warp slots and the ranges of memory, if all resources of a CTA are free; an
+    /// `aligned` CTA goes to fixed positions only.
+    pub(in crate::sm) fn find_slot(&self, spec: &Spec, needs: &CtaNeeds, aligned: bool) -> Option<(usize, usize, RangeStarts)> {
         let used = &self.used;
         let fits = used.threads + needs.threads <= spec.max_threads
             && used.warps + needs.warps <= spec.warps
@@ -226,7 +228,7 @@ impl Ctas {
         let count = needs.warps.max(1) as usize;
         let run = u64::MAX >> (64 - count);
         let first = (0..=(spec.warps as usize).saturating_sub(count)).step_by(count).find(|first| taken >> first & run == 0)?;
-        let place = self.space.as_ref().map_or(Some(Place::default()), |space| space.find(needs, aligned))?;
+        let place = self.space.as_ref().map_or(Some(RangeStarts::default()), |space| space.find(needs, aligned))?;
         Some((slot, first, place))
     }
 
@@ -237,7 +239,7 @@ impl Ctas {
         used.shared_bytes += needs.shared_bytes;
         used.registers += needs.registers;
         if let Some(space) = &mut self.space {
-            space.take(cta.place, needs);
+            space.allocate(cta.place, needs);
         }
         self.resident += 1;
         self.code[slot] = code;
@@ -246,21 +248,21 @@ impl Ctas {
         self.find_only_kernel();
     }
 
-    pub(in crate::sm) fn end(&mut self, slot: u8) -> Option<Ended> {
-        let Resident { launch, needs, instructions, place, started, before, .. } = self.slots[usize::from(slot)].take()?;
+    pub(in crate::sm) fn end(&mut self, slot: u8) -> Option<EndedCta> {
+        let Resident { launch, needs, instructions, place, started, executed_before, .. } = self.slots[usize::from(slot)].take()?;
         let used = &mut self.used;
         used.threads -= needs.threads;
         used.warps -= needs.warps;
         used.shared_bytes -= needs.shared_bytes;
         used.registers -= needs.registers;
         if let Some(space) = &mut self.space {
-            space.give(place, &needs);
+            space.free(place, &needs);
         }
         self.resident -= 1;
         self.blocked = false;
         self.emptied |= self.resident == 0;
         self.find_only_kernel();
-        Some(Ended { launch, instructions, started, before })
+        Some(EndedCta { launch, instructions, started, executed_before })
     }
 
     #[inline]
@@ -279,11 +281,11 @@ impl Ctas {
         }
     }
 
-    /// The resident CTAs, for reports of a standstill.
+    /// Adds a description of the resident CTAs to `lines`, for the deadlock report.
     pub(in crate::sm) fn describe(&self, lines: &mut Vec<String>) {
         for cta in self.slots.iter().flatten() {
             let CtaLaunch { kernel, cta: index, .. } = cta.launch;
-            let (left, running) = (cta.left.count_ones(), cta.running.count_ones());
+            let (left, running) = (cta.unreleased.count_ones(), cta.running.count_ones());
             lines.push(format!("{kernel}, {index}: {left} warps left, {running} of them with instructions"));
         }
     }
@@ -291,11 +293,12 @@ impl Ctas {
 
 /// A CTA that ended.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sm) struct Ended {
+pub(in crate::sm) struct EndedCta {
     pub(in crate::sm) launch: CtaLaunch,
-    /// Of all its warps.
+    /// Instructions of all warps of the CTA.
     pub(in crate::sm) instructions: u64,
-    /// When it started on this SM, and instructions that it had executed before.
+    /// The cycle in which the CTA started on this SM.
     pub(in crate::sm) started: Cycle,
-    pub(in crate::sm) before: u64,
+    /// Instructions that the CTA had executed before it started on this SM.
+    pub(in crate::sm) executed_before: u64,
 }

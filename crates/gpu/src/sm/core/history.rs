@@ -1,62 +1,62 @@
-//! What became of the CTAs of an SM, for controllers that take single CTAs away: sums over the ended ones of each kernel, and the last ones that
-//! left. It decides nothing and nothing waits for it.
+//! Outcomes of the CTAs of an SM, for controllers that preempt single CTAs: sums over the ended CTAs of each kernel, and the CTAs that left
+//! last. The history influences no decision and nothing waits for it.
 
 use std::collections::VecDeque;
 
 use warpshard_base::Cycle;
-use warpshard_protocol::{CtaGone, CtaLaunch, EndedCtas};
-use warpshard_stats::activity::{BesideEvent, CtaSpan, Log};
+use warpshard_protocol::{CtaLaunch, DepartedCta, EndedCtas};
+use warpshard_stats::activity::{AsyncEvent, CtaSpan, Log};
 use warpshard_stats::{PerKernel, Tally};
 
-/// CTAs that left and are remembered: a few times those that an SM holds.
-const REMEMBERED: usize = 64;
+/// Maximum number of recorded CTAs that left: a few times the number that an SM holds.
+const MAX_RECORDED_CTAS: usize = 64;
 
 /// Sums over the ended CTAs of a kernel.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
-pub(in crate::sm) struct Ended(pub(in crate::sm) EndedCtas);
+pub(in crate::sm) struct EndedSums(pub(in crate::sm) EndedCtas);
 
-impl Tally for Ended {
+impl Tally for EndedSums {
     fn counts(&mut self, see: &mut dyn FnMut(&mut u64)) {
         let EndedCtas { ctas, instructions, squares, cpi, cpi_squares } = &mut self.0;
         [ctas, instructions, squares, cpi, cpi_squares].into_iter().for_each(see);
     }
 }
 
-/// What became of CTAs.
+/// Outcomes of CTAs.
 #[derive(Debug, warpshard_state::State)]
 pub(in crate::sm) struct History {
-    /// By kernel.
-    pub(in crate::sm) ended: PerKernel<Ended>,
-    pub(in crate::sm) gone: VecDeque<CtaGone>,
-    /// Every CTA, where somebody wants them.
+    /// Sums over the ended CTAs, by kernel.
+    pub(in crate::sm) ended: PerKernel<EndedSums>,
+    pub(in crate::sm) departed: VecDeque<DepartedCta>,
+    /// Log of every CTA, if a recording needs it.
     pub(in crate::sm) log: Option<Box<Log<CtaSpan>>>,
-    /// Copies, barriers in shared memory and products, where a recording wants them.
-    pub(in crate::sm) beside: Option<Box<Log<BesideEvent>>>,
+    /// Log of copies, barriers in shared memory and products, if a recording needs it.
+    pub(in crate::sm) beside: Option<Box<Log<AsyncEvent>>>,
 }
 
 impl History {
-    /// Before the first CTA of so many kernels.
+    /// Creates the history of `kernels` kernels before their first CTAs.
     pub(in crate::sm) fn new(kernels: usize) -> Self {
-        Self { ended: PerKernel::new(kernels), gone: VecDeque::new(), log: None, beside: None }
+        Self { ended: PerKernel::new(kernels), departed: VecDeque::new(), log: None, beside: None }
     }
 
-    /// A CTA of so many instructions, `here` of them since it started on this SM, ended by itself.
+    /// Records that a CTA completed after `instructions` instructions, `here` of them since it started on this SM.
     pub(in crate::sm) fn cta_ended(&mut self, launch: &CtaLaunch, instructions: u64, here: u64, (started, now): (Cycle, Cycle)) {
         self.ended.at(launch.kernel.index()).0.note(instructions, here, now.0.saturating_sub(started.0) + 1);
         let CtaLaunch { kernel, cta, .. } = *launch;
-        self.cta_left(CtaGone { kernel, cta, started, left: now, executed: instructions, how: None });
+        self.cta_left(DepartedCta { kernel, cta, started, left: now, executed: instructions, how: None });
     }
 
-    /// A CTA left.
-    pub(in crate::sm) fn cta_left(&mut self, gone: CtaGone) {
+    /// Records a CTA that left the SM.
+    pub(in crate::sm) fn cta_left(&mut self, departed: DepartedCta) {
         if let Some(log) = &mut self.log {
-            let CtaGone { kernel, cta, started, left, how, .. } = gone;
+            let DepartedCta { kernel, cta, started, left, how, .. } = departed;
             let span = CtaSpan { kernel: kernel.0, cta: cta.0, started: started.0, left: Some(left.0), preempted: how.is_some() };
             log.push(left.0, span);
         }
-        if self.gone.len() == REMEMBERED {
-            self.gone.pop_front();
+        if self.departed.len() == MAX_RECORDED_CTAS {
+            self.departed.pop_front();
         }
-        self.gone.push_back(gone);
+        self.departed.push_back(departed);
     }
 }

@@ -1,8 +1,8 @@
 //! The state of the warps: arrays indexed by warp slot, and one word per condition with a bit for each slot.
 //!
-//! Inputs are events (an instruction was decoded, issued, written back); outputs are the masks from which fetch and the
-//! schedulers choose. Invariants: the masks of a slot change only at such events, never with time; every event
-//! that may change a scheduler's choice marks the slot as changed.
+//! Inputs are events (an instruction was decoded, issued, written back); outputs are the masks from which fetch and the schedulers select.
+//! Invariants: the masks of a slot change only at such events, never with time; every event that may change the choice of a scheduler marks
+//! the slot as changed.
 
 use warpshard_base::{Cycle, prefetch};
 use warpshard_workload::{Cursor, DynInst, WarpStream};
@@ -10,37 +10,38 @@ use warpshard_workload::{Cursor, DynInst, WarpStream};
 use super::super::kinds::{KINDS, UnitKind};
 use super::buffer::InstBuffer;
 
-/// Warp slots that a mask can hold.
+/// Maximum number of warp slots: the bits of a mask.
 pub(in crate::sm) const MAX_WARPS: usize = 64;
 
-/// In place of a warp: that of an instruction or access under way whose CTA was taken away. It passes on, but nothing comes of it.
+/// The warp of an instruction or access in flight whose CTA was preempted. It completes without effect.
 pub(in crate::sm) const NOBODY: u8 = u8::MAX;
 
-/// How many of a warp's last instructions can be replayed.
+/// Number of the last instructions of a warp that can be replayed.
 pub(in crate::sm) const REPLAYABLE: u32 = u32::BITS;
 
-/// Whether a warp, if it is one, is in a set.
+/// Returns true if `warp` is a warp of the set `warps`.
 #[inline]
 pub(in crate::sm) fn is_in(warps: u64, warp: u8) -> bool {
     warp != NOBODY && warps >> (warp & 63) & 1 != 0
 }
 
-/// The instructions that a warp replays before it goes on.
+/// The instructions that a warp replays before it continues.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Replay {
-    /// Those that are not decoded: bit `i` is the one before `i` others of those that were issued.
+    /// Instructions that are not decoded: bit `i` is the instruction with `i` issued instructions after it.
     left: u32,
-    /// The instruction at the cursor, and the one in the buffer, by the number of those before it.
+    /// Number of instructions before the cursor.
     at: u32,
+    /// Number of instructions before the one in the buffer.
     buffered: u32,
 }
 
-/// What keeps an instruction from issuing.
+/// Scoreboard hazards of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::sm) struct Hazard {
-    /// It meets a reserved register.
+    /// True if the instruction uses a reserved register.
     pub(in crate::sm) any: bool,
-    /// It meets one that memory will write.
+    /// True if the instruction uses a register that a memory instruction reserved.
     pub(in crate::sm) memory: bool,
 }
 
@@ -54,67 +55,67 @@ pub(in crate::sm) struct Warps {
     kind: [UnitKind; MAX_WARPS],
     /// Instructions between decode and the end of their pipeline.
     pub(in crate::sm) in_pipe: [u16; MAX_WARPS],
-    /// Sectors of stores from a slot that no acknowledgement came for yet; those that an ended warp left count on for the warp after it.
+    /// Sectors of the stores of a slot that are not acknowledged. Sectors of an ended warp remain in the count of the next warp.
     pub(in crate::sm) stores: [u16; MAX_WARPS],
-    /// Those of them that have not left the L1 for the network.
+    /// Sectors of unacknowledged stores that have not left the L1 for the network.
     pub(in crate::sm) unsent: Box<[u16; MAX_WARPS]>,
-    /// Slots from which an ended warp left such stores.
+    /// Slots with unacknowledged stores of an ended warp.
     left_stores: u64,
-    /// The last of `left_stores` was acknowledged, and the grid scheduler does not know it.
+    /// True if the last store of `left_stores` was acknowledged and the grid scheduler has not been notified.
     pub(in crate::sm) answered: bool,
-    /// Lanes of atomics that are under way; the warp waits for all of them.
+    /// Outstanding lanes of atomics; the warp waits for all of them.
     pub(in crate::sm) atomics: [u16; MAX_WARPS],
-    /// The CTA slot that a warp belongs to.
+    /// The CTA slot of each warp.
     pub(in crate::sm) cta: [u8; MAX_WARPS],
-    /// Order of launch; the smaller, the older.
+    /// Order of launch; an older warp has a smaller number.
     pub(in crate::sm) age: [u32; MAX_WARPS],
-    /// When a warp issued last, or was started.
+    /// The cycle of the last issue or of the start of each warp.
     pub(in crate::sm) last_issue: [Cycle; MAX_WARPS],
-    /// Resident and not yet released by the fetch stage.
+    /// Resident warps that the fetch stage has not released.
     pub(in crate::sm) live: u64,
-    /// The instruction buffer holds something.
+    /// Warps with an instruction in their buffer.
     pub(in crate::sm) valid: u64,
-    /// The instruction buffer is empty and the stream is not.
+    /// Warps with an empty buffer and remaining instructions.
     pub(in crate::sm) fetchable: u64,
-    /// Waits at a CTA barrier.
+    /// Warps that wait at a CTA barrier.
     pub(in crate::sm) at_barrier: u64,
-    /// Waits for its outstanding writes to registers, because of a memory fence.
+    /// Warps that wait for their outstanding register writes because of a memory fence.
     pub(in crate::sm) at_fence: u64,
-    /// Waits for an atomic, or for groups of copies to shared memory.
+    /// Warps that wait for an atomic, or for groups of copies to shared memory.
     pub(in crate::sm) at_atomic: u64,
-    /// Those of them that wait for copies.
+    /// Warps of `at_atomic` that wait for copies.
     pub(in crate::sm) at_copies: u64,
-    /// The front instruction meets a reserved register.
+    /// Warps whose front instruction uses a reserved register.
     pub(in crate::sm) hazard: u64,
-    /// As above, and the register is reserved by a memory instruction.
+    /// Warps whose front instruction uses a register that a memory instruction reserved.
     pub(in crate::sm) hazard_memory: u64,
-    /// Waits at a fence, and all its registers are written.
+    /// Warps that wait at a fence and whose registers are all written.
     pub(in crate::sm) fence_over: u64,
-    /// Issued its last instruction.
+    /// Warps that have issued their last instruction.
     pub(in crate::sm) finished: u64,
-    /// Finished, and nothing of it is under way: the fetch stage may release it.
+    /// Finished warps without outstanding operations, which the fetch stage may release.
     pub(in crate::sm) releasable: u64,
-    /// A warp stopped waiting for an atomic since the issue stage last looked at the limit of warps.
+    /// True if a warp stopped waiting for an atomic since the issue stage last checked the limit of warps.
     pub(in crate::sm) wait_ended: bool,
-    /// May issue under the current limit of warps.
+    /// Warps that may issue under the current limit of warps.
     pub(in crate::sm) allowed: u64,
-    /// Neither fetches nor issues, because its CTA leaves the SM or is being restored.
+    /// Warps that neither fetch nor issue, because their CTA leaves the SM or is being restored.
     pub(in crate::sm) frozen: u64,
-    /// How often a slot's instructions under way were squashed: replies to an earlier generation have no effect.
+    /// Number of times that the outstanding instructions of a slot were squashed: replies to an earlier generation have no effect.
     pub(in crate::sm) generation: [u8; MAX_WARPS],
     replay: Box<[Replay; MAX_WARPS]>,
-    /// Replays instructions, one by one, or has to move its cursor past the last of them.
+    /// Warps that replay instructions one by one, or whose cursor has to advance past the last replayed instruction.
     replaying: u64,
-    /// Something of the above that a scheduler looks at changed since the warp's scheduler last looked.
+    /// Warps with a change, since their scheduler last examined them, of state on which the scheduler depends.
     pub(in crate::sm) touched: u64,
-    /// Among the touched there may be warps that were touched by what another one did.
+    /// True if the touched warps may include warps that another warp touched.
     pub(in crate::sm) touched_others: bool,
-    /// The front instruction goes to a unit of the kind; or the last did, where there is none.
+    /// Warps whose front instruction, or last one if there is none, goes to a unit of each kind.
     pub(in crate::sm) of_kind: [u64; KINDS],
 }
 
 impl Warps {
-    /// The warps whose front instruction is of one of `kinds`, a bit for each.
+    /// Returns the warps whose front instruction is of one of `kinds`, which has a bit for each kind.
     #[inline]
     pub(in crate::sm) fn of_kinds(&self, mut kinds: u16) -> u64 {
         let mut warps = 0;
@@ -125,7 +126,7 @@ impl Warps {
         warps
     }
 
-    /// Prefetches the masks, which every cycle looks at.
+    /// Prefetches the masks that every cycle uses.
     #[inline]
     pub(in crate::sm) fn prefetch(&self) {
         prefetch(&self.live);
@@ -133,7 +134,7 @@ impl Warps {
         prefetch(&self.of_kind);
     }
 
-    /// Prefetches what issue and decode look at of the warps that live.
+    /// Prefetches the data of the live warps that issue and decode use.
     #[inline]
     pub(in crate::sm) fn prefetch_arrays(&self) {
         prefetch(&self.cursor);
@@ -187,17 +188,17 @@ impl Warps {
         }
     }
 
-    /// The slots of one of `schedulers` schedulers, which they get in turn.
+    /// Returns the slots of one of `schedulers` schedulers; the slots are distributed round robin.
     pub(in crate::sm) fn of_scheduler(&self, scheduler: usize, schedulers: u32) -> u64 {
         (scheduler..self.streams.len()).step_by(schedulers as usize).fold(0, |all, slot| all | 1 << slot)
     }
 
-    /// Bytes of its arrays.
+    /// Returns the bytes of the arrays.
     pub(in crate::sm) fn hot_bytes(&self) -> usize {
         size_of_val(&*self.streams) + size_of_val(&*self.buffer)
     }
 
-    /// Puts a new warp into a free slot.
+    /// Starts a new warp in a free slot.
     pub(in crate::sm) fn start(&mut self, warp: usize, cta: usize, age: u32, now: Cycle, stream: WarpStream) {
         debug_assert!(self.live >> warp & 1 == 0, "warp {warp} is started twice");
         self.cursor[warp] = Cursor::default();
@@ -217,7 +218,7 @@ impl Warps {
         }
     }
 
-    /// Takes a released warp out of its slot.
+    /// Removes a released warp from its slot.
     pub(in crate::sm) fn remove(&mut self, warp: usize) {
         let clear = !(1 << warp);
         self.live &= clear;
@@ -228,44 +229,44 @@ impl Warps {
         self.streams[warp] = WarpStream::default();
     }
 
-    /// Instructions of a warp that were issued.
+    /// Returns the number of issued instructions of a warp.
     pub(in crate::sm) fn executed(&self, warp: usize) -> u32 {
         self.streams[warp].len() - self.left(warp)
     }
 
-    /// Instructions of a warp that were never issued.
+    /// Returns the number of instructions of a warp that were never issued.
     #[inline]
     pub(in crate::sm) fn left(&self, warp: usize) -> u32 {
-        // The buffer of one that replays holds nothing else.
+        // The buffer of a warp that replays holds only replayed instructions.
         let buffered = if self.replaying >> warp & 1 != 0 { 0 } else { self.buffer[warp].len };
         self.undecoded[warp] + u32::from(buffered)
     }
 
-    /// Instructions of a warp that replays which follow the one that was just taken from its buffer.
+    /// Returns the number of instructions after the replayed one that was just taken from the buffer of a warp.
     pub(super) fn left_after_replayed(&self, warp: usize) -> u32 {
         self.streams[warp].len() - self.replay[warp].buffered - 1
     }
 
-    /// Instructions in the buffer of a warp.
+    /// Returns the number of instructions in the buffer of a warp.
     pub(in crate::sm) fn buffered(&self, warp: usize) -> usize {
         usize::from(self.buffer[warp].len)
     }
 
-    /// Whether the instruction that was just taken from the buffer of a warp had been issued before.
+    /// Returns true if the instruction that was just taken from the buffer of a warp had been issued before.
     #[inline]
     pub(in crate::sm) fn replays(&self, warp: usize) -> bool {
         self.replaying >> warp & 1 != 0
     }
 
-    /// The instruction of a warp that `left` others follow, as a bit of [`WarpContext::replays`](warpshard_protocol::WarpContext::replays); none
-    /// where it was issued too long ago.
+    /// Returns the bit in [`WarpContext::replays`](warpshard_protocol::WarpContext::replays) of the instruction of a warp that `left`
+    /// others follow; `None` if it was issued too long ago.
     pub(in crate::sm) fn replay_bit(&self, warp: usize, left: u32) -> Option<u32> {
         let before = left - self.left(warp);
         (before < REPLAYABLE).then(|| 1 << before)
     }
 
-    /// A warp that leaves has to replay the instructions of `squashed`, and those that it had to replay and has not issued.
-    pub(in crate::sm) fn owe(&mut self, warp: usize, squashed: u32) {
+    /// Records the instructions that a leaving warp has to replay: the `squashed` ones, and the pending replays that it has not issued.
+    pub(in crate::sm) fn add_replays(&mut self, warp: usize, squashed: u32) {
         let buffered = if self.replays(warp) && self.has_front(warp) {
             1 << (self.streams[warp].len() - self.undecoded[warp] - self.replay[warp].buffered - 1)
         } else {
@@ -274,29 +275,29 @@ impl Warps {
         self.replay[warp].left |= squashed | buffered;
     }
 
-    /// The instructions that a warp has to replay, none of which is in its buffer or under way.
-    pub(in crate::sm) fn owed(&self, warp: usize) -> u32 {
+    /// Returns the instructions that a warp has to replay; none of them is in its buffer or in flight.
+    pub(in crate::sm) fn pending_replays(&self, warp: usize) -> u32 {
         self.replay[warp].left
     }
 
-    /// What a warp has under way in memory is given up.
-    pub(in crate::sm) fn give_up(&mut self, warp: usize) {
+    /// Discards the outstanding stores of a warp.
+    pub(in crate::sm) fn discard_stores(&mut self, warp: usize) {
         self.generation[warp] = self.generation[warp].wrapping_add(1);
         (self.stores[warp], self.unsent[warp]) = (0, 0);
-        self.stores_answered(warp);
+        self.stores_acknowledged(warp);
     }
 
-    /// A warp ends before its stores are acknowledged; returns whether it is the first on the SM that leaves some since
-    /// the grid scheduler was told that all are acknowledged.
-    pub(in crate::sm) fn leave_stores(&mut self, warp: usize) -> bool {
+    /// Records that a warp ends before its stores are acknowledged; returns true if it is the first such warp on the SM since the grid
+    /// scheduler was notified that all stores are acknowledged.
+    pub(in crate::sm) fn end_with_stores(&mut self, warp: usize) -> bool {
         let first = self.left_stores == 0 && !std::mem::take(&mut self.answered);
         self.left_stores |= 1 << warp;
         first
     }
 
-    /// No store from a slot is under way any more.
+    /// Records that no store of a slot is outstanding.
     #[inline]
-    pub(in crate::sm) fn stores_answered(&mut self, warp: usize) {
+    pub(in crate::sm) fn stores_acknowledged(&mut self, warp: usize) {
         let bit = 1 << warp;
         if self.left_stores & bit != 0 {
             self.left_stores &= !bit;
@@ -304,10 +305,10 @@ impl Warps {
         }
     }
 
-    /// Takes a warp out of its slot before its end.
-    pub(in crate::sm) fn evict(&mut self, warp: usize) {
+    /// Removes a warp from its slot before its end.
+    pub(in crate::sm) fn remove_early(&mut self, warp: usize) {
         self.remove(warp);
-        self.give_up(warp);
+        self.discard_stores(warp);
         self.in_pipe[warp] = 0;
         self.atomics[warp] = 0;
         self.replay[warp] = Replay::default();
@@ -329,11 +330,11 @@ impl Warps {
         }
     }
 
-    /// Lets a warp that was just started go on after so many instructions, of which it replays some.
+    /// Makes a warp that was just started continue after `executed` instructions, some of which it replays.
     pub(in crate::sm) fn skip(&mut self, warp: usize, executed: u32, replays: u32) {
         let (bit, len) = (1u64 << warp, self.streams[warp].len());
         let at = executed - (u32::BITS - replays.leading_zeros());
-        self.cursor[warp] = self.streams[warp].go_to(at);
+        self.cursor[warp] = self.streams[warp].seek(at);
         self.undecoded[warp] = len.saturating_sub(executed);
         if replays != 0 {
             self.replay[warp] = Replay { left: replays, at, buffered: 0 };
@@ -346,7 +347,7 @@ impl Warps {
         }
     }
 
-    /// The static index of the instruction that the next fetch of the warp begins with.
+    /// Returns the static index of the instruction with which the next fetch of the warp begins.
     pub(in crate::sm) fn next_index(&self, warp: usize) -> Option<u32> {
         let mut cursor = self.cursor[warp];
         if self.replaying >> warp & 1 != 0 {
@@ -355,13 +356,14 @@ impl Warps {
         self.streams[warp].next(&mut cursor).map(|inst| inst.index)
     }
 
-    /// The instruction that a warp which replays decodes next, by the number of those before it: the first that is left, or the first that is new.
+    /// Returns the number of instructions before the next one that a replaying warp decodes: the first one left to replay, or the first new
+    /// one.
     fn replayed_next(&self, warp: usize) -> u32 {
         let issued = self.streams[warp].len() - self.undecoded[warp];
         issued - (u32::BITS - self.replay[warp].left.leading_zeros())
     }
 
-    /// Decodes the next instruction that a warp replays; where none is left it goes on to what is new, which is returned.
+    /// Decodes the next instruction that a warp replays; returns true if none is left, so that the warp continues with new instructions.
     #[cold]
     fn decode_replayed(&mut self, warp: usize) -> bool {
         let next = self.replayed_next(warp);
@@ -389,8 +391,8 @@ impl Warps {
         false
     }
 
-    /// Decodes up to `count` instructions into the empty buffer of a warp and returns how many there were.
-    // Called from two places, one for each style of core.
+    /// Decodes up to `count` instructions into the empty buffer of a warp and returns their number.
+    // There are two callers, one for each style of core.
     #[inline(always)]
     pub(in crate::sm) fn decode(&mut self, warp: usize, count: u32) -> u32 {
         if self.replaying >> warp & 1 != 0 && !self.decode_replayed(warp) {
@@ -407,7 +409,7 @@ impl Warps {
                 stream.advance(&mut cursor);
             }
         }
-        // What follows is decoded when these have issued, which is long after in terms of the host's caches.
+        // The next instructions are decoded when these have issued, which is late compared with the latency of the host's caches.
         stream.prefetch(cursor);
         self.cursor[warp] = cursor;
         self.undecoded[warp] -= count;
@@ -417,13 +419,13 @@ impl Warps {
         count
     }
 
-    /// The front instruction of a warp.
+    /// Returns the front instruction of a warp.
     #[inline]
     pub(in crate::sm) fn front(&self, warp: usize) -> &DynInst {
         self.buffer[warp].front()
     }
 
-    /// Takes the front instruction. What follows is the caller's business: another one, or [`Warps::run_dry`].
+    /// Removes and returns the front instruction. The caller handles the next state: another front instruction, or [`Warps::buffer_emptied`].
     #[inline]
     pub(in crate::sm) fn take_front(&mut self, warp: usize) -> DynInst {
         let inst = *self.front(warp);
@@ -431,22 +433,22 @@ impl Warps {
         inst
     }
 
-    /// The same, of which only what follows is wanted.
+    /// Removes the front instruction.
     #[inline]
     pub(in crate::sm) fn pop_front(&mut self, warp: usize) {
         self.touched |= 1 << warp;
         self.buffer[warp].pop();
     }
 
-    /// Whether a warp has a front instruction, that taken last put aside.
+    /// Returns true if a warp has a front instruction, after the last one was removed.
     #[inline]
     pub(in crate::sm) fn has_front(&self, warp: usize) -> bool {
         self.buffer[warp].len > 0
     }
 
-    /// The last instruction in the buffer of a warp was taken: it wants a fetch, or is finished, which is returned.
+    /// Updates a warp whose last buffered instruction was removed: the warp needs a fetch, or is finished, which returns true.
     #[inline]
-    pub(in crate::sm) fn run_dry(&mut self, warp: usize) -> bool {
+    pub(in crate::sm) fn buffer_emptied(&mut self, warp: usize) -> bool {
         let bit = 1u64 << warp;
         self.valid &= !bit;
         let finished = self.undecoded[warp] == 0 && self.replay[warp].left == 0;
@@ -458,7 +460,7 @@ impl Warps {
         finished
     }
 
-    /// Notes which kind of unit the front instruction needs.
+    /// Records the kind of unit that the front instruction needs.
     #[inline]
     pub(in crate::sm) fn set_kind(&mut self, warp: usize, kind: UnitKind) {
         self.of_kind[self.kind[warp] as usize] &= !(1 << warp);
@@ -466,13 +468,13 @@ impl Warps {
         self.of_kind[kind as usize] |= 1 << warp;
     }
 
-    /// The kind of unit that the front instruction needs.
+    /// Returns the kind of unit that the front instruction needs.
     #[inline]
     pub(in crate::sm) fn kind(&self, warp: usize) -> UnitKind {
         self.kind[warp]
     }
 
-    /// Notes whether the front instruction meets a reserved register, and whether memory reserved it.
+    /// Records the scoreboard hazards of the front instruction.
     #[inline]
     pub(in crate::sm) fn set_hazard(&mut self, warp: usize, hazard: Hazard) {
         let bit = 1u64 << warp;
@@ -482,14 +484,14 @@ impl Warps {
         (self.hazard, self.hazard_memory) = (now, by_memory);
     }
 
-    /// What one warp did touches others.
+    /// Marks warps as touched by another warp.
     #[inline]
     pub(in crate::sm) fn touch_others(&mut self, warps: u64) {
         self.touched |= warps;
         self.touched_others = true;
     }
 
-    /// Opens the barrier of `all` warps of a CTA if those of them that are `running` are at it.
+    /// Opens the barrier of `all` warps of a CTA if its `running` warps are at the barrier.
     #[inline]
     pub(in crate::sm) fn open_barrier(&mut self, all: u64, running: u64) {
         if self.at_barrier & all == running && running != 0 {
@@ -498,7 +500,7 @@ impl Warps {
         }
     }
 
-    /// Those whose registers are all written leave their fence.
+    /// Releases the warps at a fence whose registers are all written.
     #[inline]
     pub(in crate::sm) fn leave_fences(&mut self) {
         let over = std::mem::take(&mut self.fence_over);
@@ -506,14 +508,14 @@ impl Warps {
         self.at_fence &= !over;
     }
 
-    /// Only the warps of `allowed` may issue.
+    /// Restricts issue to the warps of `allowed`.
     #[inline]
     pub(in crate::sm) fn allow(&mut self, allowed: u64) {
         self.touch_others((self.allowed ^ allowed) & self.live);
         self.allowed = allowed;
     }
 
-    /// All lanes of a warp's atomics came back.
+    /// Ends the wait of a warp for its atomics, whose lanes have all been returned.
     #[inline]
     pub(in crate::sm) fn leave_atomic(&mut self, warp: usize) {
         self.touched |= 1 << warp;
@@ -521,33 +523,33 @@ impl Warps {
         self.wait_ended = true;
     }
 
-    /// The groups of copies that a warp waited for are complete.
+    /// Ends the wait of a warp for groups of copies, which are complete.
     pub(in crate::sm) fn leave_copies(&mut self, warp: usize) {
         self.at_copies &= !(1 << warp);
         self.leave_atomic(warp);
     }
 
-    /// Warps that wait for something other than a register or a unit.
+    /// Returns the warps that wait for something other than a register or a unit.
     #[inline]
     pub(in crate::sm) fn waiting(&self) -> u64 {
         self.at_barrier | self.at_fence | self.at_atomic
     }
 
-    /// The stream of a warp, for the addresses of its accesses.
+    /// Returns the instruction stream of a warp, for the addresses of its accesses.
     #[inline]
     pub(in crate::sm) fn stream(&self, warp: usize) -> &WarpStream {
         &self.streams[warp]
     }
 
-    /// Whether nothing of a warp is in flight but what the scoreboard knows: all that is between decode and the end of its
-    /// pipeline waits in its buffer.
+    /// Returns true if the outstanding state of a warp is limited to its scoreboard: all its instructions between decode and the end of the
+    /// pipeline are in its buffer.
     pub(in crate::sm) fn is_quiet(&self, warp: usize) -> bool {
         self.in_pipe[warp] == u16::from(self.buffer[warp].len) && self.stores[warp] == 0 && self.atomics[warp] == 0
     }
 
-    /// The `limit` oldest resident warps among those that wait neither at a barrier nor for a fence, an atomic or copies. One that
-    /// waits gives its place away, as in GPGPU-Sim's static limiting; or a CTA with more warps than the limit would wait at its
-    /// barrier for warps that may not issue.
+    /// Returns the `limit` oldest resident warps that do not wait at a barrier, a fence, an atomic or for copies. A waiting warp frees its
+    /// position, as in GPGPU-Sim's static limiting; otherwise a CTA with more warps than the limit would wait at its barrier for warps that
+    /// may not issue.
     pub(in crate::sm) fn oldest(&self, limit: u32) -> u64 {
         let mut left = self.live & !self.finished & !self.waiting();
         let mut chosen = 0;
@@ -560,13 +562,13 @@ impl Warps {
     }
 }
 
-/// The warp of `mask` that was launched first.
+/// Returns the warp of `mask` that was launched first.
 #[inline]
 pub(in crate::sm) fn oldest_of(mask: u64, age: &[u32; MAX_WARPS]) -> Option<usize> {
     bits(mask).min_by_key(|warp| age[*warp])
 }
 
-/// The slots in `mask`, ascending.
+/// Returns the slots in `mask` in ascending order.
 #[inline]
 pub(in crate::sm) fn bits(mask: u64) -> impl Iterator<Item = usize> {
     let mut left = mask;

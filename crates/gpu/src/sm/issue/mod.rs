@@ -1,15 +1,15 @@
-//! The issue stage: each scheduler selects a warp whose next instruction uses no reserved register and whose unit's input register
-//! is free, reserves the destination and passes the instruction to the operand collectors.
+//! The issue stage: each scheduler selects a warp whose next instruction uses no reserved register and whose unit has a free input
+//! register, reserves the destination and passes the instruction to the operand collectors.
 //!
-//! Schedulers act one after another in an order that rotates every active cycle, so that the last warp to reach a barrier
-//! lets the warps of later schedulers issue in the same cycle, as in the reference.
+//! Schedulers act one after another in an order that rotates every active cycle. When the last warp reaches a barrier, warps of later
+//! schedulers can therefore issue in the same cycle, as in the reference.
 
 mod sched;
 mod stall;
 
 use warpshard_base::{Cycle, SmId};
 use warpshard_config::machine::Sm as Spec;
-use warpshard_seam::{Own, WarpSite};
+use warpshard_seam::{UserPolicies, WarpSite};
 use warpshard_workload::{DynInst, MemInst, MemKind, NO_REGISTER, OpClass, StaticInst};
 
 use super::MAX_SCHEDULERS;
@@ -23,7 +23,7 @@ use super::stall::StallReason;
 use sched::{AnyOrder, Conditions, TwoLevel, View};
 use stall::{Spans, row_of, stall_reason};
 
-/// The schedulers of an SM, and who of their warps may issue.
+/// The schedulers of an SM, and the limits on their warps.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct IssueStage {
     schedulers: usize,
@@ -31,18 +31,18 @@ pub(super) struct IssueStage {
     supervised: [u64; MAX_SCHEDULERS],
     orders: [AnyOrder; MAX_SCHEDULERS],
     spans: Spans,
-    /// Instructions issued so far, which wraps around.
+    /// Number of issued instructions, which wraps around.
     count: u32,
-    /// Only so many of the oldest warps may issue.
+    /// Number of the oldest warps that may issue.
     warp_limit: Option<u32>,
-    /// No warp may issue: the SM is paused.
+    /// True while the SM is paused and no warp may issue.
     paused: bool,
     /// The queues of two-level schedulers.
     queues: Option<Box<TwoLevel>>,
 }
 
 impl IssueStage {
-    pub(super) fn new(spec: &Spec, sm: SmId, own: &Own) -> Self {
+    pub(super) fn new(spec: &Spec, sm: SmId, own: &UserPolicies) -> Self {
         let schedulers = spec.schedulers as usize;
         let mut supervised = [0; MAX_SCHEDULERS];
         for warp in 0..spec.warps {
@@ -60,42 +60,41 @@ impl IssueStage {
         }
     }
 
-    /// Instructions issued so far, modulo 2^32.
+    /// Returns the number of issued instructions, modulo 2^32.
     #[inline]
     pub(super) fn issued(&self) -> u32 {
         self.count
     }
 
-    /// The warp slots of a scheduler.
+    /// Returns the warp slots of a scheduler.
     pub(super) fn supervised(&self, scheduler: usize) -> u64 {
         self.supervised[scheduler]
     }
 
-    /// The warp of `ready` that a scheduler chooses.
+    /// Returns the warp of `ready` that a scheduler selects.
     pub(super) fn pick(&mut self, scheduler: usize, ready: u64, core: &Core, observers: &Observers) -> usize {
         self.orders[scheduler].pick(ready, || view(core, observers))
     }
 
-    /// The place of an instruction that is issued now in the order of issue.
+    /// Returns the position in the order of issue of an instruction that issues now, and advances it.
     pub(super) fn next_order(&mut self) -> u32 {
         self.count = self.count.wrapping_add(1);
         self.count.wrapping_sub(1)
     }
 
-    /// From the present cycle on, a scheduler does something for `warps`.
+    /// Begins a span of a scheduler in the present cycle: it issues, or stalls, for `warps`.
     pub(super) fn begin(&mut self, scheduler: usize, reason: StallReason, warps: u64, core: &mut Core) {
         let row = row_of(core, warps);
         self.spans.count_core(core.now, &mut core.counters);
         self.spans.begin(scheduler, (reason, row), core.now, &mut core.counters);
     }
 
-    /// One cycle of the schedulers that have something to look at. Returns whether fences ended, after which the L1 must not show
-    /// what it held before.
+    /// Simulates one cycle of the schedulers that are awake. Returns true if fences ended, after which the L1 must drop its older data.
     ///
-    /// A scheduler that issued nothing sleeps: it can issue nothing, for the same reason, until one of its warps is touched or
-    /// the register that its ready warps need takes something out. So only those schedulers are looked at, and what the
-    /// others do is counted when they wake.
-    // Called from one place, in every cycle.
+    /// A scheduler that issued nothing sleeps: it can issue nothing, for the same reason, until an event touches one of its warps or the
+    /// register that its ready warps need is freed. Only awake schedulers are examined, and the cycles of the others are counted when they
+    /// wake.
+    // There is one caller, in every cycle.
     #[inline(always)]
     pub(super) fn tick(&mut self, core: &mut Core, operands: &mut Operands, observers: &mut Observers) -> bool {
         if std::mem::take(&mut core.warps.wait_ended) {
@@ -117,7 +116,7 @@ impl IssueStage {
         fences
     }
 
-    /// Lets every scheduler look at its warps in the present cycle.
+    /// Makes every scheduler examine its warps in the present cycle.
     pub(super) fn wake(&self, core: &mut Core) {
         core.warps.touched |= self.supervised.iter().fold(0, |all, warps| all | warps);
     }
@@ -147,23 +146,24 @@ impl IssueStage {
             let rest = left & from_first;
             let scheduler = if rest != 0 { rest } else { left }.trailing_zeros() as usize % MAX_SCHEDULERS;
             left &= !(1 << scheduler);
-            // What is touched from here on, by its own issue or by a later scheduler, it looks at in the next cycle.
+            // A warp that is touched from here on, by this issue or by a later scheduler, is examined in the next cycle.
             core.warps.touched &= !self.supervised[scheduler];
-            self.let_issue(scheduler, core, operands, observers);
+            self.run_scheduler(scheduler, core, operands, observers);
             if std::mem::take(&mut core.warps.touched_others) {
-                // It may have let warps of schedulers go whose turn is still to come.
+                // The issue may have released warps of schedulers that follow in this cycle.
                 let above = u32::MAX << scheduler << 1;
                 left = self.touched_schedulers(core) & if scheduler < first { above & !from_first } else { above | !from_first };
             }
         }
     }
 
-    /// Schedulers with a warp that was touched.
+    /// Returns the schedulers with a touched warp.
     #[inline]
     fn touched_schedulers(&self, core: &Core) -> u32 {
         let mut touched = core.warps.touched;
         if self.schedulers.is_power_of_two() {
-            // Schedulers get the slots in turn, so folded to as many bits as there are schedulers, the bits of each lie over each other.
+            // Slots are distributed over the schedulers round robin. Folding the mask to the number of schedulers combines the bits of each
+            // scheduler.
             touched |= touched >> 32;
             touched |= touched >> 16;
             touched |= touched >> 8;
@@ -176,18 +176,18 @@ impl IssueStage {
         mine.fold(0, |set, (scheduler, mine)| set | u32::from(touched & mine != 0) << scheduler)
     }
 
-    /// A scheduler issues, or sleeps for a reason.
+    /// Makes a scheduler issue, or sleep for a reason.
     #[inline]
-    fn let_issue(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) {
+    fn run_scheduler(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) {
         let (reason, warps) = match self.schedule(scheduler, core, operands, observers) {
             Some(warp) => (StallReason::Issued, 1 << warp),
-            None => stall_reason(&core.warps, self.supervised[scheduler], operands.kept_out()),
+            None => stall_reason(&core.warps, self.supervised[scheduler], operands.blocked_by_memory()),
         };
         let row = row_of(core, warps);
         self.spans.begin(scheduler, (reason, row), core.now, &mut core.counters);
     }
 
-    /// Moves warps between the queues of two-level schedulers, and marks the warps that may now issue or no longer may.
+    /// Moves warps between the queues of two-level schedulers, and marks the warps whose permission to issue changed.
     fn update_queues(&mut self, core: &mut Core, observers: &mut Observers) {
         let (Some(queues), warps) = (&mut self.queues, &core.warps) else { return };
         let length = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.length());
@@ -199,7 +199,7 @@ impl IssueStage {
         }
     }
 
-    /// Lets a scheduler issue; returns the warp that did.
+    /// Makes a scheduler issue; returns the warp that issued.
     #[inline]
     fn schedule(&mut self, scheduler: usize, core: &mut Core, operands: &mut Operands, observers: &mut Observers) -> Option<usize> {
         let warps = &core.warps;
@@ -220,8 +220,8 @@ impl IssueStage {
         Some(warp)
     }
 
-    /// Issues further instructions of a warp that issued one to a unit of kind `before`, as many as the machine issues in a cycle.
-    // Apart: a loop around every issue would keep what does not change in it, though most machines issue one.
+    /// Issues further instructions of a warp that issued one to a unit of kind `before`, up to the issue width of the machine.
+    // Not inlined: a loop around every issue would keep loop invariants in registers, although most machines issue one instruction.
     #[inline(never)]
     fn issue_more(
         &mut self,
@@ -240,8 +240,8 @@ impl IssueStage {
         }
     }
 
-    /// Issues the front instruction of a warp and returns the kind of unit it goes to.
-    // In place for the first instruction of a cycle.
+    /// Issues the front instruction of a warp and returns the kind of its unit.
+    // Inlined for the first instruction of a cycle.
     #[inline(always)]
     fn issue_front(
         &mut self,
@@ -251,7 +251,7 @@ impl IssueStage {
         operands: &mut Operands,
         observers: &mut Observers,
     ) -> UnitKind {
-        // So small, it indexes what there is for each warp without checks.
+        // The bound removes the checks of indices into the arrays of warps.
         let warp = warp % MAX_WARPS;
         let DynInst { index, lanes, .. } = *core.warps.front(warp);
         observers.issued(warp, core.now);
@@ -259,14 +259,14 @@ impl IssueStage {
         let cta = core.warps.cta[warp];
         let code = &core.ctas.code(cta)[index as usize];
         let StaticInst { class, dst, packed_half, flops, mem, .. } = *code;
-        let copies = code.control.beside.concerns_copies();
+        let copies = code.control.async_op.concerns_copies();
         let route = core.routes[class as usize];
         let group = operands.group(scheduler);
         let (sources, dst_bank) = operands.banks.of(code, warp, group);
         core.scoreboard.reserve(warp, dst, route.kind == UnitKind::Mem);
         let left = if core.warps.replays(warp) { core.replayed(warp) } else { core.warps.left(warp) - 1 };
         *operands.issue(route.kind, group as u8) = IssuedInst {
-            // The whole of it from one place to the other.
+            // The whole instruction is copied from one location to the other.
             inst: *core.warps.front(warp),
             sources,
             order: self.count,
@@ -287,12 +287,12 @@ impl IssueStage {
         if core.warps.has_front(warp) {
             core.front_changed(warp);
             observers.front_changed(core, warp);
-        } else if core.warps.run_dry(warp) {
+        } else if core.warps.buffer_emptied(warp) {
             core.warp_finished(warp);
             observers.warp_finished(warp, core.now);
             self.limit_warps(core, observers);
         }
-        // Without branches: the class of an instruction is unpredictable.
+        // No branches: the class of an instruction is unpredictable.
         let atomic = is_atomic(mem) & (lanes != 0);
         if atomic | (class == OpClass::Barrier) | (class == OpClass::Fence) | copies {
             self.begin_wait((class, index), warp, lanes.into(), core, observers);
@@ -300,12 +300,12 @@ impl IssueStage {
         route.kind
     }
 
-    /// A warp issued a barrier, a fence, an atomic of so many lanes, or a wait for its copies to shared memory, and may have to wait.
+    /// Begins the wait of a warp that issued a barrier, a fence, an atomic of `lanes` lanes, or a wait for its copies to shared memory.
     #[cold]
     fn begin_wait(&mut self, (class, index): (OpClass, u32), warp: usize, lanes: u16, core: &mut Core, observers: &mut Observers) {
         let control = core.code_of(warp)[index as usize].control;
         match class {
-            _ if control.beside.concerns_copies() => core.reach_copies(warp, &control),
+            _ if control.async_op.concerns_copies() => core.reach_copies(warp, &control),
             OpClass::Barrier => {
                 let kernel = core.kernel_of(warp);
                 core.counters.kernels.at(kernel.index()).barrier_instructions += 1;
@@ -317,19 +317,19 @@ impl IssueStage {
         self.wait_changed(core, observers);
     }
 
-    /// No further warps than `limit` of the oldest issue; at least one.
+    /// Limits issue to the `limit` oldest warps, at least one.
     pub(super) fn set_warp_limit(&mut self, limit: u32, core: &mut Core, observers: &mut Observers) {
         self.warp_limit = Some(limit.max(1)).filter(|limit| *limit < core.spec.warps);
         self.limit_warps(core, observers);
     }
 
-    /// No warp issues while the SM is paused.
+    /// Sets the paused state; no warp issues while the SM is paused.
     pub(super) fn set_paused(&mut self, paused: bool, core: &mut Core, observers: &mut Observers) {
         self.paused = paused;
         self.limit_warps(core, observers);
     }
 
-    /// Lets only those warps issue that the limit of warps, the ready queues of two-level schedulers and CCWS admit.
+    /// Restricts issue to the warps that the limit of warps, the ready queues of two-level schedulers and CCWS admit.
     pub(super) fn limit_warps(&mut self, core: &mut Core, observers: &mut Observers) {
         let limited = match self.warp_limit {
             _ if self.paused => 0,
@@ -337,11 +337,11 @@ impl IssueStage {
             None => u64::MAX,
         };
         let allowed = limited & self.queues.as_ref().map_or(u64::MAX, |queues| queues.ready());
-        core.warps.allow(observers.admit(allowed & !core.warps.frozen));
+        core.warps.allow(observers.admitted_warps(allowed & !core.warps.frozen));
     }
 
-    /// A warp begins or ends to wait at a barrier or for a fence or an atomic, and with it gives away or takes a place under the
-    /// limit of warps.
+    /// Updates the limit of warps after a warp began or ended a wait at a barrier, a fence or an atomic, which frees or occupies a position
+    /// under the limit.
     #[inline]
     pub(super) fn wait_changed(&mut self, core: &mut Core, observers: &mut Observers) {
         if self.warp_limit.is_some() {
@@ -349,19 +349,19 @@ impl IssueStage {
         }
     }
 
-    /// Counts what the schedulers did up to cycle `at`.
+    /// Counts the activity of the schedulers up to cycle `at`.
     pub(super) fn count(&mut self, at: Cycle, counters: &mut SmStats) {
         self.spans.close(self.schedulers, at, counters);
     }
 }
 
-/// What an order may know of the warps.
+/// Returns the state of the warps that an order may use.
 fn view<'a>(core: &'a Core, observers: &'a Observers) -> View<'a> {
     let distance = observers.phases.as_ref().map_or(&NO_PHASES, |phases| phases.distance());
     View { age: &core.warps.age, distance, cta: &core.warps.cta, kernels: core.ctas.kernels() }
 }
 
-/// Counts an instruction that was issued.
+/// Counts an issued instruction.
 #[inline(always)]
 fn count(core: &mut Core, cta: u8, (class, dst, flops): (OpClass, u16, u16), lanes: u64, reads: u64) {
     let kernel = core.ctas.kernel(cta).index();
@@ -376,12 +376,12 @@ fn count(core: &mut Core, cta: u8, (class, dst, flops): (OpClass, u16, u16), lan
     of_class[1] += lanes;
 }
 
-/// Counts an instruction of a warp that was issued, and reads so many registers from their banks.
+/// Counts an issued instruction of a warp and its `reads` register reads.
 pub(super) fn count_issued(core: &mut Core, warp: usize, code: &StaticInst, lanes: u8, reads: u64) {
     count(core, core.warps.cta[warp], (code.class, code.dst, code.flops), lanes.into(), reads);
 }
 
-/// Whether a warp that issued to a unit of kind `before` can issue its next instruction in the same cycle.
+/// Returns true if a warp that issued to a unit of kind `before` can issue its next instruction in the same cycle.
 #[inline]
 fn can_follow(before: UnitKind, scheduler: usize, warp: usize, core: &Core, operands: &Operands) -> bool {
     let warps = &core.warps;
@@ -390,7 +390,7 @@ fn can_follow(before: UnitKind, scheduler: usize, warp: usize, core: &Core, oper
         return false;
     }
     let kind = warps.kind(warp);
-    let same = exclusive(kind) == exclusive(before) && core.spec.dual_issue_distinct;
+    let same = dual_issue_group(kind) == dual_issue_group(before) && core.spec.dual_issue_distinct;
     !same && operands.full(scheduler) >> kind as u8 & 1 == 0
 }
 
@@ -399,8 +399,8 @@ fn is_atomic(mem: Option<MemInst>) -> bool {
     mem.is_some_and(|mem| matches!(mem.kind, MemKind::Atomic | MemKind::Reduction))
 }
 
-/// Kinds that count as one when two instructions of a cycle must differ: what the reference calls specialised units.
-fn exclusive(kind: UnitKind) -> UnitKind {
+/// Returns the group of a kind for the rule that two instructions of a cycle must differ; the reference calls one group specialised units.
+fn dual_issue_group(kind: UnitKind) -> UnitKind {
     match kind {
         UnitKind::Texture | UnitKind::Uniform => UnitKind::Branch,
         other => other,

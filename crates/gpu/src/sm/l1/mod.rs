@@ -11,46 +11,47 @@ mod requester;
 use warpshard_base::{Addr, Cycle, KernelIndex, KernelSectors, PortId, Ring, SECTOR_BYTES, SectorMask};
 use warpshard_config::machine::{Cache, L1 as Spec};
 use warpshard_mem::cache::{DataCache, Down, Prefetcher, Probe, Waiter};
-use warpshard_seam::{CacheSite, Level, Own};
+use warpshard_seam::{CacheSite, Level, UserPolicies};
 
 use super::coalesce::Access;
 use super::net::Reply;
 use bank_heads::BankHeads;
 pub(super) use bank_heads::Refusals;
-pub(super) use look_up::Served;
+pub(super) use look_up::AcceptedAccess;
 pub(super) use requester::Requester;
 
-/// An access in a bank's pipe.
+/// An access in the pipe of a bank.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-struct Piped {
-    /// When it reaches the tags.
+struct PipeEntry {
+    /// The cycle in which the access reaches the tags.
     at: Cycle,
     addr: Addr,
-    /// Of a write its bytes, of a read its signature.
+    /// Bytes of a write; signature of a read.
     bytes: u32,
-    /// The [`Requester`].
-    name: u32,
-    /// The set of its line.
+    /// The encoded [`Requester`].
+    requester_bits: u32,
+    /// The set of the line.
     set: u16,
     part: KernelSectors,
     write: bool,
     local: bool,
 }
 
-const _: () = assert!(size_of::<Piped>() == 32);
+const _: () = assert!(size_of::<PipeEntry>() == 32);
 
-/// What the accesses of an instruction have in common.
+/// Properties that the accesses of an instruction share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Common {
-    /// The load or store that they belong to, and its kernel.
+pub(super) struct AccessGroup {
+    /// The load or store of the accesses.
     pub(super) requester: Requester,
+    /// The kernel of the load or store.
     pub(super) kernel: KernelIndex,
     pub(super) write: bool,
-    /// Whether they go to local memory.
+    /// True if the accesses go to local memory.
     pub(super) local: bool,
-    /// How many bytes ahead of them is prefetched; 0 for nothing.
+    /// Distance in bytes by which the L1 prefetches ahead of the accesses; 0 disables the prefetch.
     pub(super) ahead: i32,
-    /// The signature of instruction and warp, of reads.
+    /// The signature of instruction and warp, for reads.
     pub(super) signature: u32,
 }
 
@@ -58,27 +59,28 @@ pub(super) struct Common {
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct L1 {
     cache: DataCache,
-    /// The SM's port.
+    /// The port of the SM.
     port: PortId,
     line_cache: bool,
-    /// What chooses the bank of a sector, where their number is a power of two.
+    /// The mask that selects the bank of a sector, if the number of banks is a power of two.
     bank_mask: Option<u32>,
-    pipes: Box<[Ring<Piped>]>,
-    /// Banks whose pipe takes no more.
+    pipes: Box<[Ring<PipeEntry>]>,
+    /// Banks whose pipe is full.
     full: u64,
     heads: BankHeads,
     miss_queue: u32,
     latency: u32,
-    /// Lines whose sectors come in several replies, with those that came.
+    /// Lines whose sectors arrive in several replies, with the sectors that have arrived.
     partial: Vec<(Addr, SectorMask)>,
-    /// Fill bandwidth in sectors per cycle; the cycle of the last fill, and the number of fills in it.
+    /// Fill bandwidth in sectors per cycle.
     fills: u32,
+    /// The cycle of the last fill, and the number of fills in it.
     filled: (Cycle, u32),
     pub(super) prefetcher: Option<Box<Prefetcher>>,
 }
 
 impl L1 {
-    pub(super) fn new(cache: &Cache, spec: &Spec, port: PortId, own: &Own) -> Self {
+    pub(super) fn new(cache: &Cache, spec: &Spec, port: PortId, own: &UserPolicies) -> Self {
         let latency = spec.latency.max(1);
         let (distance, degree) = (spec.prefetch_distance, spec.prefetch_degree);
         let site = CacheSite { distance, degree, ..CacheSite::new(Level::L1(port.0), cache.sets, max_ways(cache, spec), cache.line_bytes) };
@@ -100,28 +102,28 @@ impl L1 {
         }
     }
 
-    /// Lines that the tags have room for.
+    /// Returns the maximum number of lines of the tags.
     pub(super) fn max_lines(cache: &Cache, spec: &Spec) -> u32 {
         cache.sets * max_ways(cache, spec)
     }
 
-    /// Whether writes come as 32, 64 or 128 bytes.
-    pub(super) fn takes_segments(&self) -> bool {
-        self.cache.takes_segments()
+    /// Returns true if writes come as segments of 32, 64 or 128 bytes.
+    pub(super) fn sends_segments(&self) -> bool {
+        self.cache.sends_segments()
     }
 
-    /// What the tags know of the first sector of an access.
+    /// Returns the state of the tags for the first sector of an access.
     pub(super) fn probe(&self, addr: Addr, sectors: SectorMask, write: bool) -> Probe {
         let first = SectorMask(sectors.0 & sectors.0.wrapping_neg());
         self.cache.tags().probe(addr, self.cache.set_index(addr.0), first, write)
     }
 
-    /// Whether `line` holds sectors of `addr`.
+    /// Returns true if `line` holds sectors of `addr`.
     pub(super) fn holds(&self, line: u16, addr: Addr) -> bool {
         self.cache.tags().holds(line, addr)
     }
 
-    /// Bytes of its arrays.
+    /// Returns the bytes of the arrays.
     pub(super) fn hot_bytes(&self) -> usize {
         self.cache.hot_bytes()
             + self.pipes.iter().map(|pipe| size_of_val(pipe) + pipe.hot_bytes()).sum::<usize>()
@@ -129,7 +131,7 @@ impl L1 {
             + self.prefetcher.as_ref().map_or(0, |prefetcher| prefetcher.hot_bytes())
     }
 
-    /// Prefetches what the next cycles begin with.
+    /// Prefetches the data that the next cycles need first.
     #[inline]
     pub(super) fn prefetch(&self) {
         warpshard_base::prefetch(&*self.pipes);
@@ -149,25 +151,25 @@ impl L1 {
         }
     }
 
-    /// The bank of an access, as a set.
+    /// Returns the bank of an access, as a set.
     #[inline]
     pub(super) fn bank_of(&self, access: &Access) -> u64 {
         1 << self.bank(access)
     }
 
-    /// Whether a pipe of these banks has no room.
+    /// Returns true if a pipe of `banks` is full.
     #[inline]
     pub(super) fn is_full(&self, banks: u64) -> bool {
         self.full & banks != 0
     }
 
-    /// Puts accesses into the pipes of their banks, from the end of `accesses` on, until one finds that its bank took one in this
-    /// cycle or is full. Returns how many it took.
-    // Called from one place, for every access.
+    /// Inserts accesses into the pipes of their banks, from the end of `accesses` on, until the bank of an access is full or already
+    /// accepted one in this cycle. Returns the number of inserted accesses.
+    // There is one caller, which runs for every access.
     #[inline(always)]
-    pub(super) fn enter(&mut self, accesses: &[Access], common: Common, now: Cycle) -> usize {
-        let Common { requester, kernel, write, local, ahead, signature } = common;
-        let name = requester.encode();
+    pub(super) fn enter(&mut self, accesses: &[Access], group: AccessGroup, now: Cycle) -> usize {
+        let AccessGroup { requester, kernel, write, local, ahead, signature } = group;
+        let requester_bits = requester.encode();
         let at = now.after(u64::from(self.latency));
         let (mut closed, mut count) = (self.full, 0);
         let (mut line, mut set) = (Addr(u64::MAX), 0);
@@ -183,103 +185,112 @@ impl L1 {
             let addr = if sectors.0 & (sectors.0 - 1) != 0 { addr.line() } else { addr };
             let bytes = if write { bytes } else { signature };
             if pipe.is_empty() {
-                self.heads.follow(bank, at, now);
+                self.heads.set_first(bank, at, now);
             }
-            // Sectors of a line are looked up at the same place.
+            // Sectors of a line are in the same set.
             if line != addr.line() {
                 line = addr.line();
                 set = self.cache.set_index(addr.0);
                 self.cache.expect_address(addr, set);
             }
-            pipe.push(Piped { at, addr, bytes, name, set: set as u16, part: KernelSectors::new(kernel, sectors), write, local });
+            pipe.push(PipeEntry {
+                at,
+                addr,
+                bytes,
+                requester_bits,
+                set: set as u16,
+                part: KernelSectors::new(kernel, sectors),
+                write,
+                local,
+            });
             self.full |= u64::from(pipe.is_full()) << bank;
         }
         if ahead != 0 {
-            self.want_ahead(&accesses[accesses.len() - count..], common, at);
+            self.request_prefetches(&accesses[accesses.len() - count..], group, at);
         }
         count
     }
 
-    /// Whom the next data that arrived is for.
+    /// Returns the requester of the next data that arrived.
     #[inline(always)]
     pub(super) fn next_ready(&mut self) -> Option<Requester> {
         let waiter = self.cache.next_ready()?;
-        self.heads.answered(!self.cache.mshr().is_full());
+        self.heads.reply_delivered(!self.cache.mshr().is_full());
         let Waiter::Request(name) = waiter else { return None };
         match Requester::decode(name) {
-            Requester::Prefetch => self.next_awaited(),
+            Requester::Prefetch => self.next_demand(),
             requester => Some(requester),
         }
     }
 
-    /// Whether a request's data came.
+    /// Returns true if the data of a request arrived.
     #[inline]
     pub(super) fn has_ready(&self) -> bool {
         self.cache.has_ready()
     }
 
-    /// When the fill port can take data.
+    /// Returns the cycle in which the fill port can accept data.
     #[inline]
     pub(super) fn fill_port_free_at(&self) -> Cycle {
         self.cache.fill_port_free_at()
     }
 
-    /// Requests to the next level that wait to be sent.
+    /// Returns the number of requests to the next level that wait to be sent.
     #[inline]
     pub(super) fn queued(&self) -> usize {
         self.cache.queued()
     }
 
-    /// The MSHR of the fetch of a sector.
-    pub(super) fn entry_of(&self, addr: Addr) -> u16 {
-        self.cache.entry_of(addr)
+    /// Returns the MSHR of the fetch of a sector.
+    pub(super) fn outstanding_entry(&self, addr: Addr) -> u16 {
+        self.cache.outstanding_entry(addr)
     }
 
-    /// The buffer of stores has no place for a part of a sector: the L1 knows the bytes no more.
-    pub(super) fn forget(&mut self, addr: Addr, sector: SectorMask) {
-        self.cache.forget(addr, self.cache.set_index(addr.0), sector);
+    /// Invalidates a sector because the store buffer has no entry for a part of it: the L1 would hold outdated bytes.
+    pub(super) fn invalidate_sector(&mut self, addr: Addr, sector: SectorMask) {
+        self.cache.invalidate_sector(addr, self.cache.set_index(addr.0), sector);
         self.tags_changed(addr.line(), sector);
     }
 
-    /// The oldest request to the next level.
-    pub(super) fn down(&self) -> Option<&Down> {
-        self.cache.down()
+    /// Returns the oldest request to the next level.
+    pub(super) fn oldest_down(&self) -> Option<&Down> {
+        self.cache.oldest_down()
     }
 
-    /// Takes the oldest request to the next level.
+    /// Removes and returns the oldest request to the next level.
     #[inline]
     pub(super) fn pop_down(&mut self) -> Option<Down> {
         let down = self.cache.pop_down()?;
-        self.heads.sent(self.free());
+        self.heads.request_sent(self.free_queue_entries());
         Some(down)
     }
 
-    /// How many requests the miss queue takes.
+    /// Returns the number of free entries in the miss queue.
     #[inline]
-    fn free(&self) -> usize {
+    fn free_queue_entries(&self) -> usize {
         self.miss_queue as usize - self.cache.queued()
     }
 
-    /// Failed retries, by cause, in a cycle in which the L1 does nothing else.
+    /// Returns the failed retries, by cause, of a cycle in which the L1 does nothing else.
     #[inline]
     pub(super) fn retries(&self) -> Refusals {
         self.heads.failed_retries()
     }
 
-    /// Lets all refused accesses be looked up again.
-    pub(super) fn admit_all(&mut self) {
-        self.heads.admit_all();
+    /// Makes all refused accesses due for a look-up.
+    pub(super) fn retry_all(&mut self) {
+        self.heads.retry_all();
     }
 
-    /// Accesses that reach the tags at cycle `now` may be looked up.
+    /// Makes accesses that reach the tags at cycle `now` due for a look-up.
     #[inline]
     pub(super) fn move_up_to(&mut self, now: Cycle) {
         self.heads.move_up_to(now);
     }
 
-    /// Divides the unified memory: shared memory takes `shared` of its `total` bytes, the L1 the rest. Returns whether that changes
+    /// Divides the unified memory: shared memory gets `shared` of its `total` bytes, and the L1 gets the rest. Returns true if this changes
     /// the L1, which then is empty.
-    pub(super) fn divide(&mut self, cache: &Cache, total: u32, shared: u32) -> bool {
+    pub(super) fn resize(&mut self, cache: &Cache, total: u32, shared: u32) -> bool {
         let ways = unified_ways(cache, total, shared).max(1);
         let changes = self.cache.tags().line_count() != ways * cache.sets;
         if changes {
@@ -288,19 +299,19 @@ impl L1 {
         changes
     }
 
-    /// Lets refused accesses be looked up again that the change of the tags of sectors may help.
+    /// Makes refused accesses due that a change of the tags of sectors may help.
     #[inline]
     fn tags_changed(&mut self, line: Addr, sectors: SectorMask) {
-        self.heads.tags_changed(line, self.concerned(sectors));
+        self.heads.tags_changed(line, self.affected_sectors(sectors));
     }
 
-    /// The sectors of a line whose state one access depends on, or changes.
+    /// Returns the sectors of a line on whose state an access depends, or that it changes.
     #[inline]
-    fn concerned(&self, sectors: SectorMask) -> SectorMask {
+    fn affected_sectors(&self, sectors: SectorMask) -> SectorMask {
         if self.line_cache { SectorMask::ALL } else { sectors }
     }
 
-    /// Empties the cache.
+    /// Invalidates all lines of the cache.
     pub(super) fn invalidate(&mut self) {
         self.cache.invalidate();
         if let Some(prefetcher) = &mut self.prefetcher {
@@ -308,17 +319,17 @@ impl L1 {
         }
     }
 
-    /// Whether the fill port, which took a sector in this cycle, takes another.
+    /// Returns true if the fill port, which accepted a sector in this cycle, accepts another one.
     #[inline]
-    fn fills_more(&self, now: Cycle) -> bool {
+    fn can_fill_more(&self, now: Cycle) -> bool {
         self.filled.0 == now && self.filled.1 < self.fills
     }
 
-    /// Takes the data of the fetch of an MSHR; `false` when the fill port is busy.
-    // Called from one place, for every access.
+    /// Writes the data of the fetch of an MSHR into the cache; returns `false` if the fill port is busy.
+    // There is one caller, which runs for every access.
     #[inline(always)]
     pub(super) fn fill(&mut self, entry: u16, reply: &Reply, now: Cycle) -> bool {
-        if !self.cache.fill_port_free(now) && !self.fills_more(now) {
+        if !self.cache.fill_port_free(now) && !self.can_fill_more(now) {
             return false;
         }
         if self.fills > 1 {
@@ -346,19 +357,19 @@ impl L1 {
         true
     }
 
-    /// The data of a fetch is coming.
+    /// Prefetches the entry of a fetch whose data is in flight.
     #[inline]
     pub(super) fn expect_entry(&self, entry: u16) {
         self.cache.expect_entry(entry);
     }
 
-    /// The data of a fetch will be there soon.
+    /// Prefetches the line of a fetch whose data arrives soon.
     #[inline]
     pub(super) fn expect_line(&self, entry: u16) {
         self.cache.expect_line(entry);
     }
 
-    /// Prefetches what [`L1::prefetch`]'s lines point to.
+    /// Prefetches the data to which the lines of [`L1::prefetch`] point.
     #[inline]
     pub(super) fn prefetch_pipes(&self) {
         let mut left = self.heads.occupied();
@@ -369,28 +380,28 @@ impl L1 {
         self.cache.expect_look_ups();
     }
 
-    /// The first cycle at or after `now` in which more happens than that refused accesses are tried again; `can_send` tells
-    /// whether the network takes a request. What the prefetcher does comes to that: [`L1::next_prefetch`].
+    /// Returns the first cycle at or after `now` with an event other than retries of refused accesses; `can_send` is true if the network
+    /// accepts a request. The prefetcher is excluded: see [`L1::next_prefetch`].
     #[inline]
     pub(super) fn next_event(&self, now: Cycle, can_send: bool) -> Cycle {
         let busy = self.cache.has_ready() | (can_send & (self.cache.queued() > 0));
         if busy { now } else { self.heads.next_look_up().max(now) }
     }
 
-    /// What waits, for reports of a standstill.
+    /// Returns a description of the waiting accesses for the deadlock report.
     pub(super) fn describe(&self) -> String {
         let piped = self.pipes.iter().map(Ring::len).sum::<usize>();
         let (queued, misses) = (self.cache.queued(), self.cache.mshr().used());
-        format!("L1 with {piped} accesses in its pipes, {misses} misses under way, {queued} requests to send")
+        format!("L1 with {piped} accesses in its pipes, {misses} outstanding misses, {queued} requests to send")
     }
 }
 
-/// The most ways that the L1 may come to have.
+/// Returns the maximum number of ways of the L1.
 fn max_ways(cache: &Cache, spec: &Spec) -> u32 {
     spec.unified.as_ref().map_or(cache.ways, |unified| unified_ways(cache, unified.total_bytes, 0).max(cache.ways))
 }
 
-/// Ways of the L1 when shared memory takes `shared` bytes of the unified memory, to the nearest.
+/// Returns the ways of the L1 if shared memory takes `shared` bytes of the unified memory, rounded to the nearest number.
 fn unified_ways(cache: &Cache, total: u32, shared: u32) -> u32 {
     let way = cache.sets * 128;
     ((total - shared.min(total)) + way / 2) / way

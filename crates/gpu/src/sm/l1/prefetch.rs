@@ -1,47 +1,49 @@
-//! The L1's side of its prefetcher: accesses that loads want ahead, one of which is looked up per cycle after those of the loads.
+//! The interface of the L1 to its prefetcher: loads request accesses ahead, and one of them is looked up per cycle after the accesses of
+//! the loads.
 //!
-//! Apart from the L1's own code, since most L1s prefetch nothing.
+//! The code is separate from the rest of the L1, since most L1s have no prefetcher.
 
 use warpshard_base::{Addr, Cycle, SectorMask};
-use warpshard_mem::cache::{Access as Lookup, AccessKind, Owner, Prefetched, Status, Wanted};
+use warpshard_mem::cache::{Access as Lookup, AccessKind, Owner, PrefetchRequest, PrefetchStatus, Status};
 
 use super::super::coalesce::Access;
-use super::{Common, L1, Requester};
+use super::{AccessGroup, L1, Requester};
 
 impl L1 {
-    /// Accesses of a load entered the pipes: what lies ahead of them is looked up when they are, at cycle `at`.
+    /// Requests prefetches ahead of the accesses of a load that entered the pipes; they are looked up at cycle `at` together with the
+    /// accesses.
     #[cold]
     #[inline(never)]
-    pub(super) fn want_ahead(&mut self, accesses: &[Access], common: Common, at: Cycle) {
+    pub(super) fn request_prefetches(&mut self, accesses: &[Access], group: AccessGroup, at: Cycle) {
         let Some(prefetcher) = &mut self.prefetcher else { return };
         for access in accesses.iter().rev() {
-            let addr = Addr(access.addr.0.wrapping_add_signed(common.ahead.into()));
+            let addr = Addr(access.addr.0.wrapping_add_signed(group.ahead.into()));
             let whole = access.sectors.count() > 1;
             let (addr, sectors) = if whole { (addr.line(), access.sectors) } else { (addr.sector(), SectorMask::of(addr)) };
-            prefetcher.want(Wanted { at, addr, sectors, owner: Owner { port: self.port, kernel: common.kernel } });
+            prefetcher.enqueue(PrefetchRequest { at, addr, sectors, owner: Owner { port: self.port, kernel: group.kernel } });
         }
     }
 
-    /// When an access is looked up for a prefetch.
+    /// Returns the cycle of the next prefetch look-up.
     #[cold]
     #[inline(never)]
     pub(in crate::sm) fn next_prefetch(&self) -> Cycle {
         self.prefetcher.as_ref().map_or(Cycle::NEVER, |prefetcher| prefetcher.next_at())
     }
 
-    /// A load read a sector.
+    /// Notifies the prefetcher that a load read a sector.
     #[cold]
     #[inline(never)]
-    pub(super) fn note_read(&mut self, access: &Lookup, found: Status, now: Cycle) {
+    pub(super) fn train_prefetcher(&mut self, access: &Lookup, found: Status, now: Cycle) {
         if let Some(prefetcher) = &mut self.prefetcher {
             prefetcher.read(access, found, now);
         }
     }
 
-    /// The next request whose data came, after that of a prefetch, which nobody waits for.
+    /// Returns the next request whose data arrived after the data of a prefetch, for which nothing waits.
     #[cold]
     #[inline(never)]
-    pub(super) fn next_awaited(&mut self) -> Option<Requester> {
+    pub(super) fn next_demand(&mut self) -> Option<Requester> {
         self.next_ready()
     }
 
@@ -50,16 +52,16 @@ impl L1 {
     #[inline(never)]
     pub(in crate::sm) fn prefetch_ahead(&mut self, now: Cycle) {
         let Some(wanted) = self.prefetcher.as_mut().and_then(|prefetcher| prefetcher.take(now)) else { return };
-        let Wanted { addr, sectors, owner, .. } = wanted;
+        let PrefetchRequest { addr, sectors, owner, .. } = wanted;
         let set = self.cache.set_index(addr.0);
         let token = Requester::Prefetch.encode();
         let lookup = Lookup { addr, set, sectors, bytes: u32::MAX, kind: AccessKind::Read, local: false, token, owner };
-        let became = self.cache.prefetch(&lookup, now);
-        if became == Prefetched::Sent {
+        let status = self.cache.prefetch(&lookup, now);
+        if status == PrefetchStatus::Sent {
             self.tags_changed(addr.line(), sectors);
         }
         if let Some(prefetcher) = &mut self.prefetcher {
-            prefetcher.note(&wanted, became);
+            prefetcher.record_status(&wanted, status);
         }
     }
 }

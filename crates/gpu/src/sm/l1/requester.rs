@@ -1,21 +1,21 @@
-//! For whom an access of the L1 is, as the 32 bits under which the cache keeps it: the only place that knows them.
+//! The requester of an access of the L1, and its encoding in the 32 bits that the cache keeps. No other code knows this encoding.
 
-/// For whom an access of the L1 is.
+/// The requester of an access of the L1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sm) enum Requester {
-    /// A load under way.
+    /// An outstanding load.
     Load {
-        /// Its number.
+        /// Number of the load.
         load: u16,
     },
-    /// A store.
+    /// A store of a warp.
     Store {
-        /// The slot of the warp that made it, 0 to 63.
+        /// The slot of the warp that issued the store, 0 to 63.
         warp: u8,
-        /// The generation of its slot.
+        /// The generation of the warp slot.
         generation: u8,
     },
-    /// The prefetcher; nothing waits.
+    /// The prefetcher, which waits for no data.
     Prefetch,
 }
 
@@ -23,11 +23,11 @@ const LOAD: u32 = 0;
 const STORE: u32 = 1;
 const PREFETCH: u32 = 2;
 const KIND: u32 = 30;
-/// Where the warp of a store begins, after the generation.
+/// First bit of the warp of a store; the generation is below.
 const WARP: u32 = 8;
 
 impl Requester {
-    /// As 32 bits.
+    /// Returns the requester as 32 bits.
     #[inline]
     pub(in crate::sm) fn encode(self) -> u32 {
         match self {
@@ -40,7 +40,7 @@ impl Requester {
         }
     }
 
-    /// From what [`Requester::encode`] returned.
+    /// Returns the requester that [`Requester::encode`] encoded as `bits`.
     #[inline]
     pub(in crate::sm) fn decode(bits: u32) -> Self {
         match bits >> KIND {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_means_what_it_was_made_of() {
+    fn encoding_round_trips() {
         for number in [0, 1, 63, 700, u16::MAX] {
             let store = Requester::Store { warp: number as u8 & 63, generation: (number >> 4) as u8 };
             for who in [Requester::Load { load: number }, store, Requester::Prefetch] {

@@ -1,10 +1,10 @@
-//! What the unit waits for, and how that is counted: no credit, no MSHR, no room in a pipe, or a bank conflict in progress.
+//! Stalls of the unit and their counters: no credit, no MSHR, a full pipe, or a bank conflict in progress.
 //!
-//! A cycle in which the unit can only try again changes only counters, and the same ones as the cycle before. So at the end of a cycle the
-//! unit determines when it can next make progress, and what waits until then ([`Waits`]); it is not stepped before. Waiting is counted when it
-//! ends, or when something else waits, whether cycles are stepped or skipped.
-//! Invariant: from `uncounted` up to the present the unit was blocked by [`Lsu::waits`]. A reply, a credit and an instruction can
-//! end this earlier; they are noted with [`Lsu::look_at`]. Any other code that changes the unit's state calls [`Lsu::wake`] first.
+//! A cycle in which the unit can only retry changes only counters, and the same ones as the cycle before. At the end of a cycle the unit
+//! therefore determines the next cycle in which it can make progress, and the stalls until then ([`Stalls`]); it is not stepped before.
+//! Stalls are counted when they end or change, whether cycles are stepped or skipped.
+//! Invariant: from `uncounted` up to the present the unit was blocked by [`Lsu::stalls`]. A reply, a credit and an instruction can end this
+//! earlier; they are recorded with [`Lsu::step_at`]. Any other code that changes the state of the unit calls [`Lsu::wake`] first.
 
 use std::hint::select_unpredictable;
 
@@ -15,66 +15,67 @@ use super::super::kinds::UnitKind;
 use super::super::l1::Refusals;
 use super::super::operands::Operands;
 use super::token::Token;
-use super::{Entry, Lsu, Work, answers};
+use super::{Entry, Lsu, Work, pending_results};
 
-/// Why the instruction in the unit cannot make an access or leave.
+/// Reasons why the instruction in the unit cannot make an access or leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) enum Hold {
-    /// It makes its way through bank conflicts of shared memory, until it leaves.
+    /// The instruction resolves bank conflicts of shared memory until it leaves.
     Conflicts,
     /// The pipe of shared memory is full.
     SharedPipe,
     /// The pipe of a bank of the L1 is full.
     Bank,
-    /// No credit for an access past the L1.
+    /// No credit is left for an access that bypasses the L1.
     Network,
-    /// The texture cache has no room.
+    /// The texture cache is full.
     Texture,
-    /// As many bulk copies are under way as can be.
+    /// The maximum number of bulk copies is in flight.
     Bulk,
-    /// As many instructions on shared memory of other CTAs are.
+    /// The maximum number of instructions on shared memory of other CTAs is in flight.
     Remote,
 }
 
-/// What waits in a cycle that is stepped, or in each cycle of a span that is not.
+/// Stalls of a stepped cycle, or of each cycle of a skipped span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
-pub(super) struct Waits {
+pub(super) struct Stalls {
     pub(super) hold: Option<Hold>,
     /// Caches whose oldest request has no credit.
     pub(super) requests: u8,
-    /// Accesses that the L1 refuses again, by cause.
+    /// Accesses that the L1 refuses on retry, by cause.
     pub(super) retries: Refusals,
 }
 
 impl Lsu {
-    /// The unit is stepped at cycle `at`, if not earlier.
+    /// Schedules a step of the unit at cycle `at`, unless an earlier one is scheduled.
     #[inline]
-    pub(in crate::sm) fn look_at(&mut self, at: Cycle) {
+    pub(in crate::sm) fn step_at(&mut self, at: Cycle) {
         self.next = self.next.min(at);
     }
 
-    /// Whether the next access goes to a bank of the L1 whose pipe has no room.
+    /// Returns true if the next access goes to a bank of the L1 whose pipe is full.
     #[inline]
     pub(super) fn waits_for_bank(&self) -> bool {
         self.l1.as_ref().is_some_and(|l1| l1.is_full(self.bank))
     }
 
-    /// When the unit does more than try again; a cycle that passed stands for the present.
+    /// Returns the next cycle in which the unit does more than retry; a past cycle means the present.
     #[inline]
     pub(in crate::sm) fn due(&self) -> Cycle {
         self.next
     }
 
-    /// The collectors may have put an instruction before the unit, which takes it in the next cycle if it has none.
+    /// Schedules a step in the next cycle if the unit is empty and the collectors have an instruction for it.
     #[inline]
     pub(in crate::sm) fn offer(&mut self, operands: &Operands, now: Cycle) {
         let offered = (operands.ready.taken(UnitKind::Mem) != 0) & self.entry.is_none();
-        self.look_at(select_unpredictable(offered, now.next(), Cycle::NEVER));
+        self.step_at(select_unpredictable(offered, now.next(), Cycle::NEVER));
     }
 
-    /// Determines when the unit does more than try again, `now` or later, if nothing comes from outside, and what waits until then.
+    /// Determines the next cycle, `now` or later, in which the unit does more than retry without an external event, and the stalls until
+    /// then.
     #[inline]
-    pub(super) fn look_ahead<const FULL: bool>(&mut self, now: Cycle, core: &mut Core) {
+    pub(super) fn find_next_step<const FULL: bool>(&mut self, now: Cycle, core: &mut Core) {
         let can_send = self.net.can_send();
         let mut l1 = self.l1.as_ref().map_or(Cycle::NEVER, |l1| l1.next_event(now, can_send));
         if FULL {
@@ -83,16 +84,17 @@ impl Lsu {
             l1 = l1.min(stores).min(prefetch);
         }
         self.next = now;
-        if self.answer.is_none() & (l1 > now) {
+        if self.result.is_none() & (l1 > now) {
             let hold = self.hold(now);
             self.next = self.next_event::<FULL>(now, l1, hold);
             if self.next > now {
-                self.wait_from(now, self.standing(hold), core);
+                self.set_stalls(now, self.current_stalls(hold), core);
             }
         }
     }
 
-    /// The first cycle at or after `now` in which the unit does more than try again; `hold` is [`Lsu::hold`], and `l1` the first cycle of the L1.
+    /// Returns the first cycle at or after `now` in which the unit does more than retry; `hold` is [`Lsu::hold`], and `l1` the first cycle
+    /// of the L1.
     #[inline]
     fn next_event<const FULL: bool>(&self, now: Cycle, l1: Cycle, hold: Option<Hold>) -> Cycle {
         let entry = match (&self.entry, hold) {
@@ -104,7 +106,7 @@ impl Lsu {
             Some(l1) if matches!(Token::decode(reply.token), Token::Fetch { .. }) => l1.fill_port_free_at(),
             _ => now,
         });
-        let elsewhere = if self.elsewhere == 0 { Cycle::NEVER } else { self.answer_from_elsewhere_at(now) };
+        let elsewhere = if self.other_sources == 0 { Cycle::NEVER } else { self.next_other_result(now) };
         let next = entry.min(reply).min(elsewhere).min(l1).max(now);
         if !FULL {
             return next;
@@ -114,9 +116,9 @@ impl Lsu {
         next.min(contexts).min(Cycle(beside)).min(self.loads.next_returned()).max(now)
     }
 
-    /// The first cycle at or after `now` in which something other than the L1 has an answer, or the texture cache does anything.
-    fn answer_from_elsewhere_at(&self, now: Cycle) -> Cycle {
-        if self.elsewhere & 1 << answers::BYPASS != 0 {
+    /// Returns the first cycle at or after `now` in which a source other than the L1 has a result, or the texture cache has work.
+    fn next_other_result(&self, now: Cycle) -> Cycle {
+        if self.other_sources & 1 << pending_results::BYPASS != 0 {
             return now;
         }
         let shared = self.shared_pipe.front().map_or(Cycle::NEVER, |(at, _)| *at);
@@ -124,21 +126,21 @@ impl Lsu {
         shared.min(texture)
     }
 
-    /// What holds the instruction in the unit, if there is one and it cannot make an access or leave.
+    /// Returns the reason why the instruction in the unit, if any, cannot make an access or leave.
     #[inline(always)]
     pub(super) fn hold(&self, now: Cycle) -> Option<Hold> {
         match &self.entry {
             None => None,
-            // On the way to the L1.
+            // The next access goes to a bank of the L1.
             Some(_) if self.bank != 0 => self.waits_for_bank().then_some(Hold::Bank),
-            Some(entry) => self.hold_of(entry, now),
+            Some(entry) => self.other_hold(entry, now),
         }
     }
 
-    /// The same for the instruction in the unit, whose next access does not go to a bank of the L1.
-    // Apart: asked twice in a cycle, mostly without such an instruction.
+    /// Returns the hold of the instruction in the unit if its next access does not go to a bank of the L1.
+    // Not inlined: the check runs twice per cycle, mostly without such an instruction.
     #[inline(never)]
-    fn hold_of(&self, entry: &Entry, now: Cycle) -> Option<Hold> {
+    fn other_hold(&self, entry: &Entry, now: Cycle) -> Option<Hold> {
         match entry.work {
             Work::SharedLoad | Work::SharedStore | Work::Barrier | Work::Remote { .. } if entry.leaves > now => Some(Hold::Conflicts),
             Work::Bulk => self.bulk_is_full().then_some(Hold::Bulk),
@@ -157,42 +159,42 @@ impl Lsu {
         }
     }
 
-    /// What waits while the unit is not stepped; `hold` is [`Lsu::hold`].
+    /// Returns the stalls while the unit is not stepped; `hold` is [`Lsu::hold`].
     #[inline]
-    fn standing(&self, hold: Option<Hold>) -> Waits {
+    fn current_stalls(&self, hold: Option<Hold>) -> Stalls {
         let requests = |queued: Option<usize>| u8::from(queued.is_some_and(|queued| queued > 0) & !self.net.can_send());
         let (l1, texture) = (self.l1.as_ref(), self.texture.as_ref());
-        Waits {
+        Stalls {
             hold,
             requests: requests(l1.map(|l1| l1.queued())) + requests(texture.map(|texture| texture.queued())),
             retries: l1.map_or(Refusals::default(), |l1| l1.retries()),
         }
     }
 
-    /// From cycle `from` on, which is not before the present, `waits` waits.
+    /// Sets the stalls to `stalls` from cycle `from` on, which is not before the present.
     #[inline(always)]
-    pub(super) fn wait_from(&mut self, from: Cycle, waits: Waits, core: &mut Core) {
-        if waits != self.waits {
-            self.count_waits(from, core);
-            self.waits = waits;
+    pub(super) fn set_stalls(&mut self, from: Cycle, stalls: Stalls, core: &mut Core) {
+        if stalls != self.stalls {
+            self.count_stalls(from, core);
+            self.stalls = stalls;
         }
     }
 
-    /// Counts the cycles before `until` that are not counted yet, in each of which the same waited.
+    /// Counts the uncounted cycles before `until`, which all have the same stalls.
     #[inline]
-    pub(in crate::sm) fn count_waits(&mut self, until: Cycle, core: &mut Core) {
+    pub(in crate::sm) fn count_stalls(&mut self, until: Cycle, core: &mut Core) {
         let from = std::mem::replace(&mut self.uncounted, until);
         debug_assert!(from <= until, "{}: {from} is counted again after {until}", core.id);
-        if self.waits != Waits::default() {
-            self.count_span(until.0 - from.0, core);
+        if self.stalls != Stalls::default() {
+            self.count_stall_cycles(until.0 - from.0, core);
         }
     }
 
-    /// Counts `cycles` cycles of what waits.
-    // Apart: mostly nothing waits.
+    /// Counts `cycles` cycles of the current stalls.
+    // Not inlined: mostly there is no stall.
     #[inline(never)]
-    fn count_span(&mut self, cycles: u64, core: &mut Core) {
-        let Waits { hold, requests, retries } = self.waits;
+    fn count_stall_cycles(&mut self, cycles: u64, core: &mut Core) {
+        let Stalls { hold, requests, retries } = self.stalls;
         let counters = &mut core.counters.sm;
         let Refusals { line, merge, mshr, queue } = retries;
         counters.l1_retries += cycles * u64::from(retries.total());
@@ -215,13 +217,12 @@ impl Lsu {
         counters.memory_stall_cycles += cycles;
     }
 
-    /// Something changes in the unit from outside, or may: what it did before `from` is counted, and it looks at everything
-    /// anew.
+    /// Prepares for an external change of the unit: counts the stalls before `from`, and schedules a full step at `from`.
     pub(in crate::sm) fn wake(&mut self, from: Cycle, core: &mut Core) {
-        self.count_waits(from, core);
+        self.count_stalls(from, core);
         self.next = from;
         if let Some(l1) = &mut self.l1 {
-            l1.admit_all();
+            l1.retry_all();
         }
     }
 }

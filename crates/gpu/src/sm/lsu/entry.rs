@@ -5,7 +5,7 @@ use warpshard_config::machine::SystemLoads;
 use warpshard_mem::cache;
 use warpshard_protocol::MemOp;
 use warpshard_seam::Identity;
-use warpshard_workload::{Beside, CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
+use warpshard_workload::{AsyncOp, CachePolicy, MemInst, MemKind, MemSpace, NO_REGISTER};
 
 use super::super::coalesce;
 use super::super::core::{COPIES, COUNTERS, Core, NOBODY};
@@ -14,12 +14,12 @@ use super::super::writeback::{Completion, Wheel};
 use super::loads::Load;
 use super::{Entry, Lsu, Work, local, shared};
 
-/// The register of a result that is not wanted.
+/// The register number of a discarded result.
 const RZ: u16 = 255;
 
 impl Lsu {
-    /// An instruction enters the unit.
-    // Apart from the unit's cycle, whose frame would have to hold all its arrays.
+    /// Enters an instruction into the unit.
+    // Not inlined: the frame of the caller would hold all arrays of this function.
     #[inline(never)]
     pub(super) fn enter(&mut self, issued: &IssuedInst, core: &mut Core, arithmetic: &mut Wheel) {
         let mut entry = Entry {
@@ -32,7 +32,7 @@ impl Lsu {
             local: false,
             texture: false,
             atomic_lanes: 0,
-            late: 0,
+            extra_cycles: 0,
             left: issued.left,
             ahead: 0,
             signature: Identity::signature(issued.inst.index, issued.warp),
@@ -41,21 +41,21 @@ impl Lsu {
         self.accesses.clear();
         self.bank = 0;
         if issued.warp == NOBODY {
-            // It was squashed: it passes through the unit without an access.
+            // A squashed instruction passes through the unit without an access.
             self.entry = Some(entry);
             return;
         }
         let warp = usize::from(issued.warp);
         let code = core.code_of(warp)[issued.inst.index as usize];
         if let Some(mem) = code.mem {
-            match resolve(issued, mem.space, core) {
+            match resolve_space(issued, mem.space, core) {
                 MemSpace::Shared => self.enter_shared(issued, &mem, &mut entry, core),
                 MemSpace::Constant => self.enter_constant(issued, &mut entry, core, arithmetic),
                 MemSpace::Texture if self.texture.is_some() => self.enter_texture(issued, &mem, &mut entry, core),
                 space => self.enter_global(issued, &mem, space == MemSpace::Local, &mut entry, core),
             }
-        } else if code.control.beside != Beside::Nothing {
-            self.enter_beside(issued, &code, &mut entry, core);
+        } else if code.control.async_op != AsyncOp::Nothing {
+            self.enter_async(issued, &code, &mut entry, core);
         }
         let space = core.ctas.windows(core.warps.cta[warp]).space;
         if space != 0 {
@@ -95,11 +95,11 @@ impl Lsu {
         if matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
             entry.atomic_lanes = lanes as u8;
             let dst = core.code_of(warp)[issued.inst.index as usize].dst;
-            entry.late = if dst < RZ { core.spec.shared.atomic_latency as u16 } else { 0 };
+            entry.extra_cycles = if dst < RZ { core.spec.shared.atomic_latency as u16 } else { 0 };
         }
     }
 
-    /// Constants come at once, or after the miss latency of the constant cache.
+    /// Enters an access to constants, which completes immediately or after the miss latency of the constant cache.
     fn enter_constant(&mut self, issued: &IssuedInst, entry: &mut Entry, core: &mut Core, arithmetic: &mut Wheel) {
         let warp = usize::from(issued.warp);
         let kernel = core.kernel_of(warp);
@@ -111,7 +111,7 @@ impl Lsu {
         if missed > 0 {
             core.counters.sm.constant_misses += missed as u64;
             let what = Completion { warp: issued.warp, bank: issued.dst_bank, dst: issued.dst };
-            // The miss is one more instruction under way until the wheel ends it; the entry itself leaves next cycle.
+            // The miss is one more instruction in flight until the wheel ends it; the entry itself leaves in the next cycle.
             core.warps.in_pipe[warp] += 1;
             arithmetic.add(core.now, tags.miss_latency.max(1), what);
             entry.dst = NO_REGISTER;
@@ -122,7 +122,7 @@ impl Lsu {
         let warp = usize::from(issued.warp);
         let kernel = core.kernel_of(warp);
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
-        // Local memory stays with the L1, which may hold what a thread wrote; so do stores, which change lines that others may read.
+        // Local memory uses the L1, which may hold words that a thread wrote; so do stores, which change lines that other threads may read.
         let tagged = mem.kind == MemKind::Load && !local && core.ctas.windows(core.warps.cta[warp]).past_l1;
         let beyond = match mem.cache {
             CachePolicy::All => false,
@@ -130,7 +130,7 @@ impl Lsu {
             CachePolicy::System => core.spec.l1.system_loads == SystemLoads::Bypass,
         };
         let mut copied_past = false;
-        if let Beside::Copy { past_l1 } = core.code_of(warp)[issued.inst.index as usize].control.beside {
+        if let AsyncOp::Copy { past_l1 } = core.code_of(warp)[issued.inst.index as usize].control.async_op {
             entry.dst = COUNTERS + COPIES;
             copied_past = past_l1;
         }
@@ -171,19 +171,19 @@ impl Lsu {
         }
     }
 
-    /// The L1's prefetcher, where there is one, hears of a load.
+    /// Trains the prefetcher of the L1, if there is one, with a load.
     #[inline]
     fn train(&mut self, issued: &IssuedInst, entry: &mut Entry) {
         if let (Some(l1), Some(access)) = (&mut self.l1, self.accesses.first())
             && let (Some(prefetcher), false) = (&mut l1.prefetcher, entry.bypass)
         {
             let load = cache::LoadAt { warp: issued.warp, inst: issued.inst.index, addr: access.addr };
-            // Farther than 2 GiB is no stride of an array.
+            // A distance beyond 2 GiB is no stride of an array.
             entry.ahead = prefetcher.ahead(load).try_into().unwrap_or(0);
         }
     }
 
-    /// A load of a texture makes an access to each line that it touches.
+    /// Enters a texture load, which makes an access to each line that it touches.
     fn enter_texture(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry, core: &mut Core) {
         let warp = usize::from(issued.warp);
         let Some(texture) = &mut self.texture else { return };
@@ -203,7 +203,7 @@ impl Lsu {
         entry.work = Work::Load(self.loads.add(load, core));
     }
 
-    /// Makes the accesses of an instruction.
+    /// Coalesces the accesses of an instruction.
     fn coalesce(&mut self, issued: &IssuedInst, mem: &MemInst, atomic: bool, entry: &Entry, core: &Core) {
         let warp = usize::from(issued.warp);
         let stream = core.warps.stream(warp);
@@ -244,14 +244,14 @@ impl Lsu {
         } else {
             coalesce::gather(&mut addresses[..count], width, segment, accesses);
         }
-        if entry.op == MemOp::Write && self.l1.as_ref().is_some_and(|l1| l1.takes_segments()) {
+        if entry.op == MemOp::Write && self.l1.as_ref().is_some_and(|l1| l1.sends_segments()) {
             self.accesses.iter_mut().for_each(|access| access.sectors = cache::segment(access.sectors));
         }
     }
 }
 
-/// The memory that an instruction goes to: a generic one where its first active lane points.
-fn resolve(issued: &IssuedInst, space: MemSpace, core: &Core) -> MemSpace {
+/// Returns the memory space of an instruction; the first active lane of a generic instruction determines its space.
+fn resolve_space(issued: &IssuedInst, space: MemSpace, core: &Core) -> MemSpace {
     if space != MemSpace::Generic {
         return space;
     }

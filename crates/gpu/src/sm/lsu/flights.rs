@@ -1,71 +1,72 @@
-//! Loads of the SM past the L1 for the same sector, of which one waits for the request of the other.
+//! Merging of loads of the SM that bypass the L1: a second load of a sector waits for the request of the first one.
 //!
-//! In: sectors that loads want. Out: whether a request has to leave, and the loads that an answer is for. Invariant: a load waits for a sector
-//! only while a request for it is under way.
+//! In: sectors that loads request. Out: the requests that have to leave, and the loads that a reply serves. Invariant: a load waits for a
+//! sector only while a request for it is outstanding.
 
 use std::collections::VecDeque;
 
 use warpshard_base::{Addr, SECTOR_BYTES, SectorMask};
 use warpshard_state::StateError;
 
-/// No sector, no follower.
+/// The end of a list of joined loads.
 const NONE: u16 = u16::MAX;
 
-/// A place for a sector under way.
+/// A slot for an outstanding sector.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Flight {
-    /// The sector, and whether one is there.
+    /// The sector; `taken` is true if the slot is in use.
     addr: Addr,
-    taken: bool,
-    /// Whether a load joined the request that left last.
-    shared: bool,
-    /// The load that joined last.
+    occupied: bool,
+    /// True if a load joined the request that left last.
+    is_joined: bool,
+    /// Index of the load that joined last.
     last: u16,
 }
 
-/// Sectors under way for loads past the L1, each at the place that its address chooses, and the loads that joined.
+/// Outstanding sectors of loads that bypass the L1, each in the slot that its address selects, and the loads that joined.
 #[derive(Debug, warpshard_state::State)]
 #[state(checked)]
 pub(super) struct Flights {
-    places: Box<[Flight]>,
-    /// Loads that joined, each with the one before it.
+    slots: Box<[Flight]>,
+    /// Joined loads, each with the index of the preceding one.
     joined: Vec<(u16, u16)>,
     free: Vec<u16>,
-    /// Loads whose sector came.
-    landed: VecDeque<u16>,
+    /// Loads whose sector arrived.
+    arrived: VecDeque<u16>,
 }
 
 impl Flights {
-    /// So many places.
-    pub(super) fn new(places: u32) -> Self {
-        let none = Flight { addr: Addr(0), taken: false, shared: false, last: NONE };
-        // Room for a load at every place; a run that needs more grows the list.
-        let places = vec![none; places as usize].into_boxed_slice();
-        let count = places.len();
-        Self { places, joined: Vec::with_capacity(count), free: Vec::with_capacity(count), landed: VecDeque::with_capacity(count) }
+    /// Creates `slots` slots.
+    pub(super) fn new(slots: u32) -> Self {
+        let none = Flight { addr: Addr(0), occupied: false, is_joined: false, last: NONE };
+        // Capacity for one load per slot; a run that needs more grows the list.
+        let slots = vec![none; slots as usize].into_boxed_slice();
+        let count = slots.len();
+        Self { slots, joined: Vec::with_capacity(count), free: Vec::with_capacity(count), arrived: VecDeque::with_capacity(count) }
     }
 
-    /// Refuses saved lists of loads that would not end.
+    /// Refuses saved lists of loads that have no end.
     fn check(&self) -> Result<(), StateError> {
         let some = |at: u16| (at != NONE).then_some(usize::from(at));
-        let starts = self.places.iter().filter(|place| place.taken).filter_map(|place| some(place.last));
-        warpshard_state::lists_end(self.joined.len(), starts, |at| some(self.joined[at].1))
+        let starts = self.slots.iter().filter(|slot| slot.occupied).filter_map(|slot| some(slot.last));
+        warpshard_state::check_lists_end(self.joined.len(), starts, |at| some(self.joined[at].1))
     }
 
-    /// A load wants a sector. Returns whether it waits for a request that is under way and that no other load joined; else its own request leaves now.
+    /// Requests a sector for a load. Returns true if the load waits for an outstanding request that no other load joined; else it sends a
+    /// separate request.
     #[inline]
     pub(super) fn join(&mut self, addr: Addr, load: u16) -> bool {
-        let Some(place) = self.place(addr) else { return false };
-        let flight = &mut self.places[place];
-        if !flight.taken {
-            *flight = Flight { addr, taken: true, shared: false, last: NONE };
+        let Some(slot) = self.slot_of(addr) else { return false };
+        let flight = &mut self.slots[slot];
+        if !flight.occupied {
+            *flight = Flight { addr, occupied: true, is_joined: false, last: NONE };
             return false;
         }
         if flight.addr != addr {
             return false;
         }
-        if std::mem::replace(&mut flight.shared, false) {
-            // A request serves two loads; this one's own leaves, and the next may join it.
+        if std::mem::replace(&mut flight.is_joined, false) {
+            // A request serves two loads. This load sends a separate request, which the next load may join.
             return false;
         }
         let entry = (load, flight.last);
@@ -80,13 +81,13 @@ impl Flights {
             }
             None => return false,
         };
-        flight.shared = true;
+        flight.is_joined = true;
         true
     }
 
-    /// A load wants sectors of the line at or before `addr`. Returns those for which its own request leaves now.
+    /// Requests sectors of the line at or before `addr` for a load. Returns the sectors for which the load sends a separate request.
     #[inline]
-    pub(super) fn left(&mut self, addr: Addr, sectors: SectorMask, load: u16) -> SectorMask {
+    pub(super) fn request(&mut self, addr: Addr, sectors: SectorMask, load: u16) -> SectorMask {
         let line = addr.line();
         let mut left = sectors;
         for sector in sectors.iter() {
@@ -97,41 +98,41 @@ impl Flights {
         left
     }
 
-    /// A sector came.
+    /// Records the arrival of a sector.
     #[inline]
     pub(super) fn land(&mut self, addr: Addr) {
-        let Some(place) = self.place(addr) else { return };
-        let flight = &mut self.places[place];
-        if !flight.taken || flight.addr != addr {
+        let Some(slot) = self.slot_of(addr) else { return };
+        let flight = &mut self.slots[slot];
+        if !flight.occupied || flight.addr != addr {
             return;
         }
-        flight.taken = false;
+        flight.occupied = false;
         let mut next = flight.last;
         while next != NONE {
             let (load, before) = self.joined[usize::from(next)];
-            self.landed.push_back(load);
+            self.arrived.push_back(load);
             self.free.push(next);
             next = before;
         }
     }
 
-    /// Whether a load whose sector came waits to be answered.
+    /// Returns true if a load whose sector arrived waits for completion.
     #[inline]
     pub(super) fn has_landed(&self) -> bool {
-        !self.landed.is_empty()
+        !self.arrived.is_empty()
     }
 
-    /// The next load whose sector came.
+    /// Removes and returns the next load whose sector arrived.
     #[inline]
     pub(super) fn next_landed(&mut self) -> Option<u16> {
-        self.landed.pop_front()
+        self.arrived.pop_front()
     }
 
     #[inline]
-    fn place(&self, addr: Addr) -> Option<usize> {
-        // Adjacent sectors lie at adjacent places.
+    fn slot_of(&self, addr: Addr) -> Option<usize> {
+        // Adjacent sectors map to adjacent slots.
         let sector = addr.0 / SECTOR_BYTES;
-        (sector ^ sector >> 13).checked_rem(self.places.len() as u64).map(|place| place as usize)
+        (sector ^ sector >> 13).checked_rem(self.slots.len() as u64).map(|slot| slot as usize)
     }
 }
 
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loads_join_a_sector_under_way_until_it_comes() {
+    fn loads_join_an_outstanding_sector_until_it_arrives() {
         let mut flights = Flights::new(16);
         assert!(!flights.join(Addr(0x40), 1));
         assert!(flights.join(Addr(0x40), 2));
@@ -151,13 +152,13 @@ mod tests {
         assert!(!flights.has_landed());
         flights.land(Addr(0x40));
         assert_eq!([flights.next_landed(), flights.next_landed(), flights.next_landed()], [Some(4), Some(2), None]);
-        assert!(!flights.join(Addr(0x40), 5), "what came has to be asked for again");
+        assert!(!flights.join(Addr(0x40), 5), "a sector that arrived has to be requested again");
         let mut none = Flights::new(0);
         assert!(!none.join(Addr(0x40), 1) && !none.join(Addr(0x40), 2));
     }
 
     #[test]
-    fn a_place_has_one_sector() {
+    fn a_slot_holds_one_sector() {
         let mut flights = Flights::new(1);
         assert!(!flights.join(Addr(0x40), 1));
         assert!(!flights.join(Addr(0x80), 2));

@@ -1,23 +1,23 @@
-//! The L1's side of the unit: requests to the network, look-ups and their answers, fills, and what a kernel's start does to it.
+//! The interface of the unit to the L1: requests to the network, look-ups and their results, fills, and the reset at the start of a kernel.
 
 use warpshard_base::{Addr, SectorMask};
-use warpshard_mem::cache::{Answer, Down, DownKind, Outcome, Status};
+use warpshard_mem::cache::{Down, DownKind, Outcome, ReplySource, Status};
 use warpshard_protocol::{MemOp, Outbox};
 use warpshard_workload::KernelInfo;
 
 use super::super::ccws::LineAccess;
 use super::super::core::Core;
-use super::super::l1::{L1, Refusals, Requester, Served};
+use super::super::l1::{AcceptedAccess, L1, Refusals, Requester};
 use super::super::net::Reply;
 use super::super::observers::Observers;
 use super::Lsu;
 use super::loads::Loads;
-use super::store_buffer::Fate;
+use super::store_buffer::StoreOutcome;
 use super::token::Token;
 use crate::occupancy::resident_ctas;
 
 impl Lsu {
-    /// Sends the oldest request of the L1, before the look-ups of the cycle. Returns whether a request waits for a credit.
+    /// Sends the oldest request of the L1, before the look-ups of the cycle. Returns true if a request waits for a credit.
     #[inline]
     pub(super) fn send_request<const FULL: bool>(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) -> bool {
         let queued = self.l1.as_ref().is_some_and(|l1| l1.queued() > 0);
@@ -25,39 +25,42 @@ impl Lsu {
         if queued & room & self.net.can_send() {
             let waits = self.send_down::<FULL>(core, observers, out);
             if FULL && let Some(line) = waits {
-                self.keep_line(line, core, observers, out);
+                self.buffer_line(line, core, observers, out);
             }
             return false;
         }
         queued
     }
 
-    /// Adds the fetches behind `down` that are for the same line to its request.
+    /// Merges the fetches behind `down` that are for the same line into its request.
     #[inline(never)]
     fn join_line(&mut self, down: &mut Down, observers: &mut Observers) {
         let Some(l1) = &mut self.l1 else { return };
         let line = down.addr.line();
-        while let Some(&Down { kind: DownKind::Fetch { entry }, part, token, .. }) = l1.down().filter(|next| next.addr.line() == line) {
+        while let Some(&Down { kind: DownKind::Fetch { entry }, part, token, .. }) =
+            l1.oldest_down().filter(|next| next.addr.line() == line)
+        {
             down.addr = line;
             down.part = down.part.with(SectorMask(down.sectors().0 | part.sectors().0));
-            if observers.watch_lines() {
+            if observers.needs_line_events() {
                 observers.line_requested(entry, warp_of(Requester::decode(token), &self.loads));
             }
             l1.pop_down();
         }
     }
 
-    /// Moves the other sectors of `line` to the buffer of stores in the same cycle, until one leaves for the network.
+    /// Moves the other sectors of `line` to the store buffer in the same cycle, until one leaves for the network.
     #[inline(never)]
-    fn keep_line(&mut self, line: Addr, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
+    fn buffer_line(&mut self, line: Addr, core: &mut Core, observers: &mut Observers, out: &mut Outbox) {
         let of_line = |down: &Down| down.kind == DownKind::Write && down.addr.line() == line;
         while self.stores.as_ref().is_some_and(|stores| stores.is_free())
-            && self.l1.as_ref().and_then(L1::down).is_some_and(of_line)
+            && self.l1.as_ref().and_then(L1::oldest_down).is_some_and(of_line)
             && self.send_down::<true>(core, observers, out).is_some()
         {}
     }
 
-    /// Takes the oldest request of the L1; there is one, and a credit. Returns its line if it waits in the buffer of stores, `None` if it was sent.
+    /// Removes the oldest request of the L1; there is one, and a credit. Returns its line if it waits in the store buffer, `None` if it was
+    /// sent.
     #[inline]
     fn send_down<const FULL: bool>(&mut self, core: &mut Core, observers: &mut Observers, out: &mut Outbox) -> Option<Addr> {
         let mut down = self.l1.as_mut().and_then(L1::pop_down)?;
@@ -68,7 +71,7 @@ impl Lsu {
         if FULL && let (DownKind::Write, Requester::Store { warp, generation }) = (down.kind, requester) {
             core.stores_leave(usize::from(warp), generation, down.sectors().count());
             if self.stores.is_some() {
-                return self.let_store_wait(down, core, out);
+                return self.buffer_store(down, core, out);
             }
         }
         let (op, token) = match down.kind {
@@ -76,38 +79,41 @@ impl Lsu {
             DownKind::Write => (MemOp::Write, Token::of_write(requester)),
             DownKind::WriteBack => (MemOp::Write, Token::WriteBack),
         };
-        if let (DownKind::Fetch { entry }, true) = (down.kind, observers.watch_lines()) {
+        if let (DownKind::Fetch { entry }, true) = (down.kind, observers.needs_line_events()) {
             observers.line_requested(entry, warp_of(requester, &self.loads));
         }
         self.send(down.addr, down.sectors(), down.bytes, op, token, down.kernel(), core, out);
         None
     }
 
-    /// Part of a sector waits for the rest in the buffer of stores, which is free, and its line is returned; a whole sector leaves.
+    /// Puts a partly written sector into the store buffer, which has a free entry, and returns its line; sends a completely written sector.
     #[inline(never)]
-    fn let_store_wait(&mut self, down: Down, core: &mut Core, out: &mut Outbox) -> Option<Addr> {
+    fn buffer_store(&mut self, down: Down, core: &mut Core, out: &mut Outbox) -> Option<Addr> {
         let stores = self.stores.as_mut()?;
-        let fate = if down.sectors().count() == 1 { stores.take(down, core.now) } else { Fate::Leaves(down) };
-        if let (Fate::Joined | Fate::Completed(_), Requester::Store { warp, generation }) = (fate, Requester::decode(down.token)) {
+        let fate = if down.sectors().count() == 1 { stores.take(down, core.now) } else { StoreOutcome::Leaves(down) };
+        if let (StoreOutcome::Joined | StoreOutcome::Completed(_), Requester::Store { warp, generation }) =
+            (fate, Requester::decode(down.token))
+        {
             core.stores_done(usize::from(warp), generation, 1);
         }
-        if let Fate::Leaves(down) | Fate::Completed(down) = fate {
+        if let StoreOutcome::Leaves(down) | StoreOutcome::Completed(down) = fate {
             self.send_store(down, core, out);
             return None;
         }
         Some(down.addr.line())
     }
 
-    /// Sends a sector that has to leave the buffer of stores, if there is a credit. Returns whether the buffer, if there is one, takes another.
+    /// Sends a sector that has to leave the store buffer, if there is a credit. Returns true if there is no store buffer or it accepts
+    /// another sector.
     #[inline]
     fn send_waiting_store(&mut self, core: &mut Core, out: &mut Outbox) -> bool {
         let Some(stores) = &mut self.stores else { return true };
         if self.net.can_send()
-            && let Some((down, driven_out)) = stores.pop(core.now)
+            && let Some((down, evicted)) = stores.pop(core.now)
         {
             let free = stores.is_free();
-            if let (true, Some(l1)) = (driven_out, &mut self.l1) {
-                l1.forget(down.addr, down.sectors());
+            if let (true, Some(l1)) = (evicted, &mut self.l1) {
+                l1.invalidate_sector(down.addr, down.sectors());
             }
             self.send_store(down, core, out);
             return free;
@@ -122,11 +128,12 @@ impl Lsu {
         self.send(down.addr, down.sectors(), down.bytes, MemOp::Write, token, down.kernel(), core, out);
     }
 
-    /// Looks up the access at the end of the pipe of each bank, except where the L1 is known to refuse it. Returns the refused accesses by cause.
+    /// Looks up the access at the end of the pipe of each bank, unless the L1 is certain to refuse it. Returns the refused accesses by
+    /// cause.
     #[inline]
     pub(super) fn look_up<const FULL: bool>(&mut self, core: &mut Core, observers: &mut Observers) -> Refusals {
         let Some(l1) = &mut self.l1 else { return Refusals::default() };
-        let watched = observers.watch_lines();
+        let watched = observers.needs_line_events();
         l1.move_up_to(core.now);
         let mut ahead = u64::MAX;
         while let Some(served) = l1.serve(&mut ahead, watched, core.now) {
@@ -138,13 +145,13 @@ impl Lsu {
         l1.retries()
     }
 
-    /// The L1 takes the data of the fetch of an MSHR; `false` when its fill port is busy.
+    /// Fills the data of the fetch of an MSHR into the L1; returns `false` if the fill port is busy.
     #[inline(always)]
     pub(super) fn fill_l1(&mut self, entry: u16, reply: &Reply, core: &Core, observers: &mut Observers) -> bool {
-        let Some(l1) = &mut self.l1 else { panic!("{}, {}: data for an L1 that is not there", core.id, core.now) };
-        // The request for several sectors of a line names the MSHR of the first.
-        let entry = if core.spec.l1.line_requests { l1.entry_of(reply.addr) } else { entry };
-        let before = observers.watch_lines().then(|| l1.probe(reply.addr, reply.sectors, false));
+        let Some(l1) = &mut self.l1 else { panic!("{}, {}: data for an L1, but the SM has none", core.id, core.now) };
+        // The request for several sectors of a line carries the MSHR of the first sector.
+        let entry = if core.spec.l1.line_requests { l1.outstanding_entry(reply.addr) } else { entry };
+        let before = observers.needs_line_events().then(|| l1.probe(reply.addr, reply.sectors, false));
         let filled = l1.fill(entry, reply, core.now);
         if let (Some(before), true) = (before, filled) {
             observers.line_filled(l1, before, reply.addr, entry);
@@ -152,7 +159,7 @@ impl Lsu {
         filled
     }
 
-    /// Empties the L1.
+    /// Invalidates the L1.
     pub(in crate::sm) fn invalidate_l1(&mut self, core: &mut Core, observers: &mut Observers) {
         observers.lines_invalidated();
         self.wake(core.now.after(1), core);
@@ -162,9 +169,10 @@ impl Lsu {
         }
     }
 
-    /// A kernel begins on an SM without CTAs: the unified memory is divided for it and the L1 is invalidated.
+    /// Begins a kernel on an SM without CTAs: divides the unified memory and invalidates the L1.
     ///
-    /// Shared memory gets what [`UnifiedL1::shared_bytes`](warpshard_config::machine::UnifiedL1::shared_bytes) chooses; the L1 gets the rest.
+    /// [`UnifiedL1::shared_bytes`](warpshard_config::machine::UnifiedL1::shared_bytes) returns the size of shared memory; the L1 gets the
+    /// rest.
     pub(in crate::sm) fn enter_kernel(&mut self, info: &KernelInfo, core: &mut Core, observers: &mut Observers) {
         self.wake(core.now.after(1), core);
         if let (Some(unified), Some(cache), Some(l1)) = (&core.spec.l1.unified, &core.spec.l1.cache, &mut self.l1) {
@@ -172,7 +180,7 @@ impl Lsu {
             let ctas = resident_ctas(&core.spec, info).unwrap_or(1);
             let shared =
                 unified.shared_bytes(info.shared_bytes > least, info.shared_bytes.max(least), ctas).unwrap_or(unified.total_bytes / 2);
-            if l1.divide(cache, unified.total_bytes, shared) {
+            if l1.resize(cache, unified.total_bytes, shared) {
                 observers.lines_invalidated();
             }
         }
@@ -185,11 +193,11 @@ impl Lsu {
     }
 }
 
-/// Counts an access that the L1 took, and answers what it answers at once.
-// Called from one place, for every access.
+/// Counts an access that the L1 accepted, and completes it if it needs no data from the next level.
+// There is one caller, which runs for every access.
 #[inline(always)]
-fn take_served<const FULL: bool>(served: &Served, l1: &L1, loads: &mut Loads, core: &mut Core, observers: &mut Observers) {
-    let Served { addr, kernel, sectors, write, outcome: Outcome { status, answer }, before, .. } = *served;
+fn take_served<const FULL: bool>(served: &AcceptedAccess, l1: &L1, loads: &mut Loads, core: &mut Core, observers: &mut Observers) {
+    let AcceptedAccess { addr, kernel, sectors, write, outcome: Outcome { status, reply }, before, .. } = *served;
     if let Some(before) = before {
         observers.line_accessed(l1, &LineAccess { before, addr, warp: warp_of(served.requester(), loads), write, status }, core);
     }
@@ -204,10 +212,10 @@ fn take_served<const FULL: bool>(served: &Served, l1: &L1, loads: &mut Loads, co
         (true, Status::SectorMiss) => counters.l1_write_sector_misses += 1,
         (true, _) => counters.l1_write_misses += 1,
     }
-    if answer == Answer::Now {
+    if reply == ReplySource::Cache {
         match served.requester() {
-            Requester::Load { load } if FULL => loads.hit(load, core),
-            Requester::Load { load } => loads.answer(load, 1, core),
+            Requester::Load { load } if FULL => loads.complete_hit(load, core),
+            Requester::Load { load } => loads.complete_parts(load, 1, core),
             Requester::Store { warp, generation } => {
                 core.stores_leave(usize::from(warp), generation, sectors.count());
                 core.stores_done(usize::from(warp), generation, sectors.count());
@@ -217,11 +225,11 @@ fn take_served<const FULL: bool>(served: &Served, l1: &L1, loads: &mut Loads, co
     }
 }
 
-/// The warp of a load or store, or [`NOBODY`](super::super::core::NOBODY).
+/// Returns the warp of a load or store, or [`NOBODY`](super::super::core::NOBODY).
 fn warp_of(requester: Requester, loads: &Loads) -> u8 {
     match requester {
         Requester::Store { warp, .. } => warp,
         Requester::Load { load } => loads.get(load).warp,
-        Requester::Prefetch => unreachable!("CCWS, which asks for warps, and prefetchers exclude each other"),
+        Requester::Prefetch => unreachable!("CCWS, which needs the warp of each request, and prefetchers exclude each other"),
     }
 }

@@ -1,7 +1,8 @@
-//! The loads under way: what of each is still to come, and the cycles in which they were, whatever else the SM did meanwhile.
+//! Outstanding loads: the missing parts of each load, and the cycles in which loads were outstanding, with or without other activity of the
+//! SM.
 //!
-//! When all parts of a load were answered, its value goes to the registers of its warp's scheduler, where the machine limits that through a
-//! path that passes so many bytes per cycle, one load after the other.
+//! When all parts of a load have arrived, its value goes to the registers of its warp's scheduler. If the machine limits this path, it
+//! passes a limited number of bytes per cycle, one load after the other.
 
 use std::collections::VecDeque;
 
@@ -10,51 +11,53 @@ use warpshard_workload::NO_REGISTER;
 
 use super::super::core::{COPIES, COUNTERS, Core, NOBODY, is_in};
 
-/// A load under way.
+/// An outstanding load.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct Load {
     pub(super) warp: u8,
     pub(super) bank: u8,
     pub(super) dst: u16,
-    /// Accesses (past the L1: sectors) that no answer was written back for.
+    /// Accesses (for loads that bypass the L1: sectors) whose result has not been written back.
     pub(super) pending: u16,
-    /// Cycles that its value takes to the registers.
+    /// Cycles of the transfer of the value to the registers.
     pub(super) transfer: u16,
     pub(super) kernel: KernelIndex,
-    /// Instructions that the warp has left after this one.
+    /// Number of instructions of the warp after the present one.
     pub(super) left: u32,
-    /// It changes memory.
+    /// True for an atomic.
     pub(super) atomic: bool,
 }
 
 impl Load {
-    /// The bank and the number of the register that it writes.
+    /// Returns the bank and the number of the destination register.
     #[inline]
     pub(super) fn register(&self) -> (u8, u16) {
         (self.bank, self.dst)
     }
 
-    /// Whether it is a copy to shared memory that writes no register.
+    /// Returns true for a copy to shared memory, which writes no register.
     #[inline]
     pub(super) fn is_copy(&self) -> bool {
         self.dst == COUNTERS + COPIES
     }
 }
 
-/// Loads under way, by number.
+/// Outstanding loads, by number.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Loads {
     slots: Vec<Load>,
     free: Vec<u16>,
-    /// The cycle from which on loads under way are not counted, and whether an arithmetic unit had an instruction since.
+    /// The first cycle whose outstanding loads are not counted.
     since: Cycle,
+    /// True if an arithmetic unit has had an instruction since cycle `since`.
     pub(super) overlapped: bool,
-    /// Bytes that reach the registers per cycle; 0 for any number.
+    /// Bytes per cycle on the path to the registers; 0 for no limit.
     return_bytes: u32,
-    /// By scheduler: loads whose values are on their way to its registers, each with the cycle in which it is there, in ascending order.
+    /// Loads in transfer to the registers and the cycles of their arrival in ascending order, by scheduler.
     returning: Box<[VecDeque<(Cycle, u16)>]>,
-    /// Cycles from the tags of the L1 to the data of a hit, and loads whose last part hit, each with the cycle in which its data is there.
+    /// Cycles from the tags of the L1 to the data of a hit.
     data_latency: u64,
+    /// Loads whose last part hit, with the arrival cycle of their data.
     hits: VecDeque<(Cycle, u16)>,
 }
 
@@ -73,13 +76,13 @@ impl Loads {
         }
     }
 
-    /// Cycles that a value of `width` bytes per lane takes to the registers.
+    /// Returns the cycles of the transfer of a value of `width` bytes per lane to the registers.
     #[inline]
     pub(super) fn transfer(&self, width: u32) -> u16 {
         if self.return_bytes == 0 { 0 } else { (WARP_SIZE * width.max(4)).div_ceil(self.return_bytes) as u16 }
     }
 
-    /// A load begins now; returns its number.
+    /// Adds a load that begins in the present cycle; returns its number.
     pub(super) fn add(&mut self, load: Load, core: &mut Core) -> u16 {
         self.count(core.now, core);
         if let Some(slot) = self.free.pop() {
@@ -95,52 +98,52 @@ impl Loads {
         &self.slots[usize::from(slot)]
     }
 
-    /// How many are under way.
+    /// Returns the number of outstanding loads.
     #[inline]
-    pub(super) fn under_way(&self) -> u64 {
+    pub(super) fn outstanding(&self) -> u64 {
         (self.slots.len() - self.free.len()) as u64
     }
 
-    /// Counts the loads under way in the cycles up to `at`, in which their number was the same, and so was whether an
-    /// arithmetic unit had an instruction.
+    /// Counts the outstanding loads in the cycles up to `at`. In these cycles neither their number nor the activity of the arithmetic units
+    /// changed.
     #[inline]
     pub(super) fn count(&mut self, at: Cycle, core: &mut Core) {
         let cycles = at.0 - self.since.0;
-        let waited = cycles * self.under_way();
+        let waited = cycles * self.outstanding();
         self.since = at;
         core.counters.sm.load_cycles += waited;
         core.counters.sm.load_overlapped_cycles += if self.overlapped { waited } else { 0 };
     }
 
-    /// The loads of `warps` that are under way, in no particular order.
+    /// Returns the outstanding loads of `warps`, in no particular order.
     pub(super) fn of_warps(&self, warps: u64) -> impl Iterator<Item = &Load> {
         let returning = self.returning.iter().flatten().chain(&self.hits).map(|(_, slot)| self.get(*slot));
         self.slots.iter().filter(|load| load.pending > 0).chain(returning).filter(move |load| is_in(warps, load.warp))
     }
 
-    /// Squashes the loads of `warps` that are under way: their data comes, but no register is written.
+    /// Squashes the outstanding loads of `warps`: their data arrives, but no register is written.
     pub(super) fn squash(&mut self, warps: u64) {
         for load in self.slots.iter_mut().filter(|load| is_in(warps, load.warp)) {
             (load.warp, load.dst, load.transfer) = (NOBODY, NO_REGISTER, 0);
         }
     }
 
-    /// `count` parts of a load were answered; after the last its value goes to its register.
+    /// Completes `count` parts of a load; after the last part its value goes to its register.
     #[inline]
-    pub(super) fn answer(&mut self, slot: u16, count: u16, core: &mut Core) {
+    pub(super) fn complete_parts(&mut self, slot: u16, count: u16, core: &mut Core) {
         let load = &mut self.slots[usize::from(slot)];
-        debug_assert!(load.pending >= count, "{}: load {slot} is answered too often", core.id);
+        debug_assert!(load.pending >= count, "{}: load {slot} received too many replies", core.id);
         load.pending -= count;
         if load.pending == 0 {
             self.complete(slot, core);
         }
     }
 
-    /// A part of a load hit in the L1; after the last its value goes to its register when the data is there.
+    /// Records that a part of a load hit in the L1; after the last part its value goes to its register when the data arrives.
     #[inline]
-    pub(super) fn hit(&mut self, slot: u16, core: &mut Core) {
+    pub(super) fn complete_hit(&mut self, slot: u16, core: &mut Core) {
         if self.data_latency == 0 {
-            return self.answer(slot, 1, core);
+            return self.complete_parts(slot, 1, core);
         }
         let load = &mut self.slots[usize::from(slot)];
         load.pending -= 1;
@@ -149,12 +152,12 @@ impl Loads {
         }
     }
 
-    /// All parts of a load are there: its value goes to its register.
+    /// Sends the value of a load, whose parts have all arrived, to its register.
     #[inline]
     fn complete(&mut self, slot: u16, core: &mut Core) {
         let Load { warp, transfer, .. } = *self.get(slot);
         match transfer {
-            0 => self.end(slot, core),
+            0 => self.end_load(slot, core),
             cycles => {
                 let path = usize::from(warp) % self.returning.len();
                 let free = self.returning[path].back().map_or(core.now, |(at, _)| core.now.max(*at));
@@ -163,7 +166,7 @@ impl Loads {
         }
     }
 
-    /// Ends the loads whose values are in the registers now, and sends on those whose data the L1 has now.
+    /// Ends the loads whose values have reached the registers, and forwards the loads whose data has left the L1.
     #[inline]
     pub(super) fn end_returned(&mut self, core: &mut Core) {
         while let Some((_, slot)) = self.hits.pop_front_if(|(at, _)| *at <= core.now) {
@@ -171,21 +174,21 @@ impl Loads {
         }
         for path in 0..self.returning.len() {
             while let Some((_, slot)) = self.returning[path].pop_front_if(|(at, _)| *at <= core.now) {
-                self.end(slot, core);
+                self.end_load(slot, core);
             }
         }
     }
 
-    /// The cycle in which the next value is in the registers, or its data there.
+    /// Returns the cycle in which the next value reaches the registers, or its data arrives.
     #[inline]
     pub(super) fn next_returned(&self) -> Cycle {
         self.returning.iter().chain([&self.hits]).filter_map(VecDeque::front).map(|(at, _)| *at).min().unwrap_or(Cycle::NEVER)
     }
 
-    /// The value of a load is in its register.
-    // Apart: most answers are of other parts.
+    /// Ends a load whose value has reached its register.
+    // Not inlined: most results are of other parts.
     #[inline(never)]
-    fn end(&mut self, slot: u16, core: &mut Core) {
+    fn end_load(&mut self, slot: u16, core: &mut Core) {
         let Load { warp, dst, .. } = *self.get(slot);
         self.count(core.now, core);
         core.counters.sm.loads_answered += 1;

@@ -1,29 +1,29 @@
-//! Local memory: a thread's private words, laid out so that the threads of a CTA lie next to each other.
+//! Layout of local memory: the private words of a thread, interleaved over the threads of the chip.
 //!
-//! Word w of all threads that can be resident on the chip is one contiguous region; CTAs of neighbouring SMs are neighbours
-//! in it (the reference's `gpgpu_local_mem_map`).
+//! Word w of all threads that can be resident on the chip is one contiguous region; CTAs of neighbouring SMs are neighbours in it (the
+//! reference's `gpgpu_local_mem_map`).
 
-/// Where the regions begin: the first local address of the reference's device (80 SMs of 2048 threads and 16 KB each, below
-/// its shared windows and the heap at 0xc0000000).
+/// Start of the regions: the first local address of the reference's device (80 SMs of 2048 threads and 16 KB each, below its shared windows
+/// and the heap at 0xc0000000).
 const LOCAL_START: u64 = 0x1f88_0000;
-/// Bytes of a thread that the window for generic accesses covers.
+/// Bytes of the window of generic addresses for local memory, per thread.
 pub(super) const WINDOW_BYTES: u64 = 1 << 14;
 
-/// The place of a CTA's threads in the local memory of the chip.
+/// Position of the threads of a CTA in the local memory of the chip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     /// Number of the SM.
     pub(super) sm: u64,
-    /// SMs of the chip.
+    /// Number of SMs of the chip.
     pub(super) sms: u64,
     /// Threads of a CTA, padded to whole warps.
     pub(super) threads: u64,
-    /// CTAs of the kernel that fit an SM.
+    /// CTAs of the kernel that fit on an SM.
     pub(super) ctas_per_sm: u64,
 }
 
 impl Layout {
-    /// The device address of a byte of local memory of hardware thread `thread` of the SM.
+    /// Returns the device address of a byte of local memory of hardware thread `thread` of the SM.
     #[inline]
     pub(super) fn address(&self, local: u64, thread: u64) -> u64 {
         let first = self.threads * (self.sm + self.sms * (thread / self.threads)) + thread % self.threads;
@@ -31,7 +31,7 @@ impl Layout {
         (local / 4).wrapping_mul(all * 4).wrapping_add(4 * first + local % 4 + LOCAL_START)
     }
 
-    /// The device addresses of an access, word by word, into `out`; returns the width of each piece.
+    /// Writes the device addresses of an access, word by word, into `out`; returns the width of each piece.
     pub(super) fn expand(&self, lanes: impl Iterator<Item = (u64, u64)>, width: u32, out: &mut [u64; 128]) -> (usize, u32) {
         let words = (width / 4).max(1);
         let mut count = 0;

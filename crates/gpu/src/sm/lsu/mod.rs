@@ -1,12 +1,11 @@
-//! The load/store unit: one memory instruction at a time is coalesced and sent to shared memory, the L1 or the network;
-//! results are written back one per cycle.
+//! The load/store unit: it coalesces one memory instruction at a time and sends it to shared memory, the L1 or the network; results are
+//! written back one per cycle.
 //!
-//! Inputs: instructions with their operands, replies from the network. Outputs: registers released in the scoreboard,
-//! packets to the network. In a cycle, in this order: a result is written back and the next selected, a reply is accepted, the
-//! L1 sends a request and looks up the access at the end of its pipe, the instruction makes accesses, the next one enters.
+//! Inputs: instructions with their operands, replies from the network. Outputs: registers released in the scoreboard, packets to the
+//! network. Order within a cycle: a result is written back and the next one is selected, a reply is accepted, the L1 sends a request and
+//! looks up the accesses at the end of its pipes, the instruction makes accesses, the next one enters.
 
-mod answers;
-mod beside;
+mod async_units;
 mod blocked;
 mod contexts;
 mod entry;
@@ -14,6 +13,7 @@ mod flights;
 mod l1_port;
 mod loads;
 mod local;
+mod pending_results;
 mod shared;
 mod squash;
 mod store_buffer;
@@ -25,7 +25,7 @@ use std::hint::select_unpredictable;
 
 use warpshard_base::{Addr, Cycle, KernelIndex, PortId, SectorMask};
 use warpshard_config::machine::{CoreStyle, Machine, Switch};
-use warpshard_protocol::{AddressMap, CtaLaunch, Homes, MemOp, MemPacket, NearSlices, Outbox, PacketPart};
+use warpshard_protocol::{AddressMap, CtaLaunch, Homes, MemOp, MemPacket, Outbox, PacketPart, SliceLookup};
 use warpshard_stats::CounterVisitor;
 use warpshard_workload::KernelInfo;
 
@@ -39,9 +39,9 @@ use super::operands::Operands;
 use super::simple_tags::SimpleTags;
 use super::texture::TextureCache;
 use super::writeback::Wheel;
-use beside::Beside;
-use blocked::Waits;
-use contexts::{Contexts, Part};
+use async_units::AsyncUnit;
+use blocked::Stalls;
+use contexts::{ContextPart, Contexts};
 use flights::Flights;
 use loads::Loads;
 use store_buffer::StoreBuffer;
@@ -49,28 +49,28 @@ use token::Token;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 enum Work {
-    /// Shared memory; the result goes through its pipe.
+    /// A load from shared memory, whose result goes through the shared-memory pipe.
     SharedLoad,
-    /// Shared memory, nothing comes back.
+    /// A store to shared memory, which has no result.
     SharedStore,
-    /// Global or local memory; names the load.
+    /// A load from global or local memory, with its number.
     Load(u16),
-    /// Global or local memory.
+    /// A store to global or local memory.
     Store,
-    /// A barrier in shared memory.
+    /// An operation on barriers in shared memory.
     Barrier,
-    /// Begins a bulk copy.
+    /// The start of a bulk copy.
     Bulk,
-    /// Shared memory of other CTAs of the cluster.
+    /// An access to the shared memory of other CTAs of the cluster.
     Remote {
-        /// Nothing comes back.
+        /// True if the access has no result.
         store: bool,
     },
-    /// Leaves in the next cycle and releases its register.
+    /// No access: the instruction leaves in the next cycle and releases its register.
     Nothing,
 }
 
-/// Whether a cycle of the unit is one of a machine that has what few machines have, as `Lsu::plain` lists it.
+/// Selects the code for machines with rare features; `Lsu::plain` lists them.
 const FULL: bool = true;
 const PLAIN: bool = false;
 
@@ -84,46 +84,46 @@ struct Entry {
     dst: u16,
     bypass: bool,
     local: bool,
-    /// Goes through the texture cache.
+    /// True if the instruction uses the texture cache.
     texture: bool,
     /// Lanes of an atomic on shared memory.
     atomic_lanes: u8,
-    /// Cycles that it takes beyond the latency of shared memory.
-    late: u16,
-    /// Instructions that the warp has left after this one.
+    /// Cycles of the instruction beyond the latency of shared memory.
+    extra_cycles: u16,
+    /// Number of instructions of the warp after the present one.
     left: u32,
-    /// How many bytes ahead of its accesses the L1 prefetches; 0 for nothing.
+    /// Distance in bytes by which the L1 prefetches ahead of the accesses; 0 disables the prefetch.
     ahead: i32,
-    /// The signature of instruction and warp that its reads carry.
+    /// The signature of instruction and warp that the reads carry.
     signature: u32,
-    /// When an access to shared memory leaves the unit: one cycle after it entered, and one more per bank conflict.
+    /// The cycle in which an access to shared memory leaves the unit: one cycle after its entry, and one more per bank conflict.
     leaves: Cycle,
 }
 
-/// An answer of shared memory.
+/// A result of shared memory.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct SharedAnswer {
+struct SharedResult {
     warp: u8,
     bank: u8,
     dst: u16,
     atomic_lanes: u8,
 }
 
-/// An answer that is being written back.
+/// A result that is being written back.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-enum Answer {
-    /// From shared memory.
-    Shared(SharedAnswer),
-    /// To some parts of a load.
+enum PendingResult {
+    /// A result of shared memory.
+    Shared(SharedResult),
+    /// Some parts of a load.
     Parts { load: u16, parts: u16 },
 }
 
-/// A reply to a load or an atomic past the L1.
+/// A reply to a load or an atomic that bypasses the L1.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Bypassed {
     load: u16,
     lanes: u8,
-    /// Sectors of the load that came.
+    /// Sectors of the load that arrived.
     parts: u16,
 }
 
@@ -131,18 +131,18 @@ struct Bypassed {
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Lsu {
     pub(super) net: Net,
-    slices: NearSlices,
-    /// SMs of the GPU, over which local memory is interleaved.
+    slices: SliceLookup,
+    /// Number of SMs of the GPU, over which local memory is interleaved.
     sms: u32,
     entry: Option<Entry>,
     accesses: Vec<Access>,
-    /// The bank of the L1 that the next access goes to, as a set; empty where it goes elsewhere or there is none.
+    /// The bank of the L1 of the next access, as a set; empty for accesses to other units or without an access.
     bank: u64,
-    answer: Option<Answer>,
-    turn: u8,
-    /// Sources of answers other than the L1 that may have one, as bits by their place in the turn.
-    elsewhere: u8,
-    shared_pipe: VecDeque<(Cycle, SharedAnswer)>,
+    result: Option<PendingResult>,
+    next_source: u8,
+    /// Sources other than the L1 that may have a result, as bits by their position in the rotation.
+    other_sources: u8,
+    shared_pipe: VecDeque<(Cycle, SharedResult)>,
     shared_latency: u64,
     bypassed: Option<Bypassed>,
     flights: Flights,
@@ -151,21 +151,22 @@ pub(super) struct Lsu {
     pub(super) l1: Option<L1>,
     pub(super) texture: Option<Box<TextureCache>>,
     ccache: Option<Box<SimpleTags>>,
-    /// Replies that are taken in a cycle.
-    replies: u32,
-    /// Sectors that the L1 returns in a cycle to loads that waited for them.
-    answers: u32,
-    /// The machine has none of the rare features: texture cache, context traffic, barriers and bulk copies in shared memory, store buffer, L1 line
-    /// requests, L1 prefetcher, limited return path to the registers, several replies or answers per cycle, data latency beyond the tags.
+    /// Replies accepted per cycle.
+    replies_per_cycle: u32,
+    /// Sectors per cycle that the L1 returns to loads that waited for them.
+    results_per_cycle: u32,
+    /// True if the machine has none of the rare features: texture cache, context traffic, barriers and bulk copies in shared memory, store
+    /// buffer, L1 line requests, L1 prefetcher, limited return path to the registers, several replies or results per cycle, data latency
+    /// beyond the tags.
     plain: bool,
-    /// Contexts of CTAs under way, where they are traffic.
+    /// Contexts of CTAs in transfer, if contexts are traffic.
     contexts: Option<Box<Contexts>>,
-    /// Barriers in shared memory and bulk copies, where the core has control words.
-    beside: Option<Box<Beside>>,
-    waits: Waits,
-    /// The cycle from which on it is not counted that this waits.
+    /// Barriers in shared memory and bulk copies, if the core has control words.
+    beside: Option<Box<AsyncUnit>>,
+    stalls: Stalls,
+    /// The first cycle whose stalls are not counted.
     uncounted: Cycle,
-    /// The first cycle in which the unit does more than try again.
+    /// The first cycle in which the unit does more than retry.
     next: Cycle,
 }
 
@@ -179,14 +180,14 @@ impl Lsu {
         let on_return = spec.lsu.return_bytes > 0 || spec.lsu.replies > 1 || spec.l1.answers > 1 || spec.l1.data_latency > 0;
         Self {
             net: Net::new(machine, ports, queue),
-            slices: NearSlices::new(machine.mem.map.of_gpu()),
+            slices: SliceLookup::new(machine.mem.map.of_gpu()),
             sms: machine.gpu.sms,
             entry: None,
             accesses: Vec::with_capacity(64),
             bank: 0,
-            answer: None,
-            turn: 0,
-            elsewhere: if spec.texture.is_some() { 1 << answers::TEXTURE } else { 0 },
+            result: None,
+            next_source: 0,
+            other_sources: if spec.texture.is_some() { 1 << pending_results::TEXTURE } else { 0 },
             shared_pipe: VecDeque::with_capacity(spec.shared.latency as usize + 1),
             shared_latency: u64::from(spec.shared.latency.max(1)),
             bypassed: None,
@@ -196,28 +197,28 @@ impl Lsu {
             l1,
             texture: spec.texture.as_ref().map(|texture| Box::new(TextureCache::new(texture))),
             ccache: spec.fetch.ccache.as_ref().map(|cache| Box::new(SimpleTags::new(cache))),
-            replies: spec.lsu.replies.max(1),
-            answers: spec.l1.answers.max(1),
+            replies_per_cycle: spec.lsu.replies.max(1),
+            results_per_cycle: spec.l1.answers.max(1),
             plain: !(spec.texture.is_some() || traffic || words || with_l1 || on_return),
             contexts: traffic.then(|| Box::new(Contexts::new(spec.lsu.sector_requests))),
-            beside: words.then(|| Box::new(Beside::new(&spec.control, machine.gpu.cluster.in_flight))),
-            waits: Waits::default(),
+            beside: words.then(|| Box::new(AsyncUnit::new(&spec.control, machine.gpu.cluster.in_flight))),
+            stalls: Stalls::default(),
             uncounted: Cycle(0),
             next: Cycle::NEVER,
         }
     }
 
-    /// For an SM of a system of several GPUs.
+    /// Sets the address map and the homes of pages, for an SM of a system of several GPUs.
     pub(super) fn set_homes(&mut self, map: AddressMap, homes: &Homes) {
-        self.slices = NearSlices::in_system(map, homes.clone());
+        self.slices = SliceLookup::in_system(map, homes.clone());
     }
 
-    /// Bytes of the arrays of its caches.
+    /// Returns the bytes of the arrays of the caches.
     pub(super) fn hot_bytes(&self) -> usize {
         self.l1.as_ref().map_or(0, L1::hot_bytes) + self.texture.as_ref().map_or(0, |texture| texture.hot_bytes())
     }
 
-    /// Prefetches what the next cycles begin with.
+    /// Prefetches the data that the next cycles need first.
     #[inline]
     pub(super) fn prefetch(&self) {
         self.net.prefetch();
@@ -226,7 +227,7 @@ impl Lsu {
         }
     }
 
-    /// Prefetches what [`Lsu::prefetch`]'s lines point to.
+    /// Prefetches the data to which the lines of [`Lsu::prefetch`] point.
     #[inline]
     pub(super) fn prefetch_pipes(&self) {
         if let Some(l1) = &self.l1 {
@@ -234,7 +235,7 @@ impl Lsu {
         }
     }
 
-    /// A reply is under way to the unit.
+    /// Prefetches the entry of a reply in flight.
     #[inline]
     pub(super) fn expect_reply(&self, token: u32) {
         if let (Token::Fetch { entry }, Some(l1)) = (Token::decode(token), &self.l1) {
@@ -242,7 +243,7 @@ impl Lsu {
         }
     }
 
-    /// The reply that came last will be taken soon.
+    /// Prefetches the line of the last reply, which the unit accepts soon.
     #[inline]
     pub(super) fn expect_data(&self, token: u32) {
         if let (Token::Fetch { entry }, Some(l1)) = (Token::decode(token), &self.l1) {
@@ -250,7 +251,7 @@ impl Lsu {
         }
     }
 
-    /// What is in the unit, for reports of a standstill.
+    /// Returns a description of the unit for the deadlock report.
     pub(super) fn describe(&self) -> String {
         let entry = match &self.entry {
             Some(entry) => format!("warp {} with {} accesses to make", entry.warp, self.accesses.len()),
@@ -262,33 +263,33 @@ impl Lsu {
         format!("load/store unit: {entry}, {l1}{texture}{beside}")
     }
 
-    /// As [`Loads::count`].
+    /// Counts the outstanding loads as [`Loads::count`] does.
     #[inline]
     pub(super) fn count_loads(&mut self, at: Cycle, core: &mut Core) {
         self.loads.count(at, core);
     }
 
-    /// Notes whether an arithmetic unit had an instruction in the cycles that [`Lsu::count_loads`] has not counted.
+    /// Records the activity of the arithmetic units for the cycles that [`Lsu::count_loads`] has not counted.
     #[inline]
     pub(super) fn watch_arithmetic(&mut self, arithmetic: &Wheel) {
         self.loads.overlapped = !arithmetic.is_idle();
     }
 
-    /// Takes in what the networks brought.
+    /// Receives the messages of the networks.
     #[inline(always)]
     pub(super) fn receive(&mut self, core: &mut Core, out: &mut Outbox) {
         if !self.net.is_due(core.now) {
             return;
         }
         let (news, ejected, more) = self.net.receive(core.now, out);
-        self.look_at(select_unpredictable(news, core.now, Cycle::NEVER));
+        self.step_at(select_unpredictable(news, core.now, Cycle::NEVER));
         if let Some(token) = ejected {
             core.counters.sm.packets_received += 1 + more;
             self.expect_data(token);
         }
     }
 
-    /// One cycle of the unit, from [`Lsu::due`] on; returns whether it took an instruction.
+    /// Simulates one cycle of the unit, from [`Lsu::due`] on; returns true if an instruction entered.
     #[inline]
     pub(super) fn tick(
         &mut self,
@@ -305,7 +306,7 @@ impl Lsu {
         }
     }
 
-    /// The same, compiled with and without what few machines have.
+    /// Simulates one cycle of the unit, compiled with and without the rare features.
     fn tick_as<const FULL: bool>(
         &mut self,
         core: &mut Core,
@@ -315,13 +316,13 @@ impl Lsu {
         out: &mut Outbox,
     ) -> bool {
         self.watch_arithmetic(arithmetic);
-        let (entered, waits) = self.cycle::<FULL>(core, operands, arithmetic, observers, out);
-        self.wait_from(core.now, waits, core);
-        self.look_ahead::<FULL>(core.now.next(), core);
+        let (entered, stalls) = self.cycle::<FULL>(core, operands, arithmetic, observers, out);
+        self.set_stalls(core.now, stalls, core);
+        self.find_next_step::<FULL>(core.now.next(), core);
         entered
     }
 
-    /// Returns also what waits.
+    /// Simulates one cycle of the unit; returns the stalls in addition to the entry of an instruction.
     #[inline(always)]
     fn cycle<const FULL: bool>(
         &mut self,
@@ -330,30 +331,30 @@ impl Lsu {
         arithmetic: &mut Wheel,
         observers: &mut Observers,
         out: &mut Outbox,
-    ) -> (bool, Waits) {
-        let mut waits = Waits::default();
+    ) -> (bool, Stalls) {
+        let mut stalls = Stalls::default();
         if FULL {
             self.loads.end_returned(core);
         }
-        self.write_answer(core, operands);
-        if FULL && self.answers > 1 {
-            self.answer_more(core);
+        self.write_result(core, operands);
+        if FULL && self.results_per_cycle > 1 {
+            self.complete_more_loads(core);
         }
-        if self.answer.is_none() {
-            self.choose_answer(core);
+        if self.result.is_none() {
+            self.select_result(core);
         }
-        if self.take_reply(core, observers) && FULL && self.replies > 1 {
-            self.take_more_replies(core, observers);
+        if self.accept_reply(core, observers) && FULL && self.replies_per_cycle > 1 {
+            self.accept_more_replies(core, observers);
         }
         if FULL && self.texture.is_some() {
-            waits.requests += u8::from(self.texture_cycle(core, out));
+            stalls.requests += u8::from(self.texture_cycle(core, out));
         }
         if self.l1.is_some() {
-            waits.requests += u8::from(self.send_request::<FULL>(core, observers, out));
-            waits.retries = self.look_up::<FULL>(core, observers);
+            stalls.requests += u8::from(self.send_request::<FULL>(core, observers, out));
+            stalls.retries = self.look_up::<FULL>(core, observers);
         }
-        waits.hold = self.hold(core.now);
-        if self.entry.is_some() & waits.hold.is_none() {
+        stalls.hold = self.hold(core.now);
+        if self.entry.is_some() & stalls.hold.is_none() {
             self.work_on_entry(core, out);
         }
         if FULL && self.contexts.is_some() {
@@ -361,23 +362,23 @@ impl Lsu {
         }
         if FULL && let Some(beside) = &self.beside {
             if beside.waits_for_copies() || beside.next_event(core.now.0, true) <= core.now.0 {
-                self.cycle_beside(core, out);
+                self.cycle_async(core, out);
             }
             if core.warps.answered {
-                core.report_answered(self.net.to_grid(), out);
+                core.report_acknowledged(self.net.to_grid(), out);
             }
         }
         if self.entry.is_none()
             && let Some(inst) = operands.take_oldest(UnitKind::Mem)
         {
             self.enter(&inst, core, arithmetic);
-            return (true, waits);
+            return (true, stalls);
         }
-        (false, waits)
+        (false, stalls)
     }
 
     /// Sends a packet; there is a credit.
-    // Called from few places; otherwise every field of the packet is handed over before it is written.
+    // Inlined: otherwise every field of the packet is passed before it is written.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "the fields of a packet")]
     fn send(
@@ -398,26 +399,26 @@ impl Lsu {
         self.net.send(core.now, packet, out);
     }
 
-    /// Begins to save or restore the context of the CTA that has `warps`; its completion is a signal of `core`.
+    /// Begins to save or restore the context of the CTA that has `warps`; `core` signals its completion.
     pub(super) fn move_context(&mut self, op: MemOp, warps: u64, cta: (&CtaLaunch, &KernelInfo), bytes: u64, now: Cycle) {
         if let Some(contexts) = &mut self.contexts {
             let (launch, info) = cta;
             contexts.begin(op, warps, (launch.kernel, info), launch.cta, bytes);
-            self.look_at(now.next());
+            self.step_at(now.next());
         }
     }
 
-    /// One cycle of the contexts under way: a packet leaves.
+    /// Simulates one cycle of the context transfers: a packet leaves.
     fn context_cycle(&mut self, core: &mut Core, out: &mut Outbox) {
         let Some(contexts) = &mut self.contexts else { return };
         if self.net.can_send()
-            && let Some(Part { addr, sectors, op, kernel, warp }) = contexts.pop()
+            && let Some(ContextPart { addr, sectors, op, kernel, warp }) = contexts.pop()
         {
             self.send(addr, sectors, u32::MAX, op, Token::Context { warp }, kernel, core, out);
         }
     }
 
-    /// The counters of the texture cache and of the L1's prefetcher, where it has them.
+    /// Visits the counters of the texture cache and of the prefetcher of the L1, if present.
     pub(super) fn visit_counters(&self, visitor: &mut dyn CounterVisitor) {
         if let Some(texture) = &self.texture {
             visitor.counters(&texture.counters);
@@ -427,8 +428,8 @@ impl Lsu {
         }
     }
 
-    /// One cycle of the texture cache: a request leaves, and the first fragment whose line is there becomes a result. Returns whether a request
-    /// waits for a credit.
+    /// Simulates one cycle of the texture cache: a request leaves, and the first fragment whose line is present becomes a result. Returns
+    /// true if a request waits for a credit.
     fn texture_cycle(&mut self, core: &mut Core, out: &mut Outbox) -> bool {
         let Some(texture) = &mut self.texture else { return false };
         texture.advance();
@@ -438,9 +439,9 @@ impl Lsu {
         if !self.net.can_send() {
             return true;
         }
-        if let Some((line, load, place)) = texture.pop_request() {
+        if let Some((line, load, slot)) = texture.pop_request() {
             let kernel = self.loads.get(load).kernel;
-            self.send(line, SectorMask::ALL, u32::MAX, MemOp::Read, Token::Texture { place }, kernel, core, out);
+            self.send(line, SectorMask::ALL, u32::MAX, MemOp::Read, Token::Texture { slot }, kernel, core, out);
         }
         false
     }

@@ -1,9 +1,9 @@
 //! Bank conflicts of shared memory: the number of cycles of an access.
 //!
-//! Lanes that read the same word share it; different words of a bank take one cycle each. Of an access wider than a bank
-//! only the first word counts, as in the reference.
+//! Lanes that read the same word share it; different words of a bank take one cycle each. Of an access wider than a bank only the first
+//! word counts, as in the reference.
 
-/// Cycles of the access `base + i * stride` of `lanes` lanes.
+/// Returns the cycles of the access `base + i * stride` of `lanes` lanes.
 #[inline]
 pub(super) fn affine_cycles(base: u64, stride: i32, lanes: u32, banks: u32) -> Option<u32> {
     if stride % 4 != 0 || !base.is_multiple_of(4) || !banks.is_power_of_two() {
@@ -17,14 +17,14 @@ pub(super) fn affine_cycles(base: u64, stride: i32, lanes: u32, banks: u32) -> O
     Some(lanes.div_ceil(visited))
 }
 
-/// Cycles of an access to any addresses, at least one of them.
+/// Returns the cycles of an access to at least one arbitrary address.
 pub(super) fn cycles(addresses: &[u64], banks: u32) -> u32 {
     debug_assert!(addresses.len() <= 32 && (1..=64).contains(&banks));
     let mask = u64::from(banks) - 1;
     if !banks.is_power_of_two() {
         return count(addresses, |word| (word % u64::from(banks)) as usize);
     }
-    // Mostly no bank is asked for two words: then nothing has to be counted.
+    // In most accesses no bank receives requests for two words; then nothing has to be counted.
     let (mut asked, mut first) = (0u64, [0; 64]);
     for address in addresses {
         let word = address / 4;
@@ -39,7 +39,7 @@ pub(super) fn cycles(addresses: &[u64], banks: u32) -> u32 {
     1
 }
 
-/// The most different words that a bank is asked for.
+/// Returns the maximum number of different words that are requested from one bank.
 fn count(addresses: &[u64], bank_of: impl Fn(u64) -> usize) -> u32 {
     const NONE: u8 = u8::MAX;
     let mut first = [NONE; 64];
@@ -77,14 +77,14 @@ mod tests {
     }
 
     #[test]
-    fn lanes_of_one_word_are_served_at_once() {
+    fn lanes_of_one_word_take_one_cycle() {
         let addresses: Vec<u64> = (0..32).map(|i| (i % 2) * 128).collect();
         assert_eq!(cycles(&addresses, 32), 2);
         assert_eq!(cycles(&[0, 1, 2, 3, 128], 32), 2);
     }
 
     #[test]
-    fn any_number_of_banks_may_be_asked() {
+    fn conflicts_are_counted_for_any_number_of_banks() {
         let addresses: Vec<u64> = (0..32).map(|i| i * 4).collect();
         assert_eq!([1, 16, 24, 32, 64].map(|banks| cycles(&addresses, banks)), [32, 2, 2, 1, 1]);
         assert_eq!(cycles(&[0, 0, 96, 192], 24), 3);

@@ -1,24 +1,25 @@
-//! What the unit has under way for a CTA that is taken away: what of it waits for, and what is squashed.
+//! Outstanding instructions of a preempted CTA: the preemption waits for some of them and squashes the others.
 //!
-//! An access that has left the unit is answered, and fills the L1; but no register of the CTA is written, and nobody waits for its stores. What
-//! the instruction in the unit has not accessed, it does not access any more.
+//! An access that has left the unit receives its reply and fills the L1, but no register of the CTA is written and its stores are not
+//! awaited. The remaining accesses of the instruction in the unit are dropped.
 
 use warpshard_workload::NO_REGISTER;
 
 use super::super::core::{Core, NOBODY, is_in};
-use super::{Answer, Lsu, Work};
+use super::{Lsu, PendingResult, Work};
 
 impl Lsu {
-    /// The warp of the instruction in the unit.
+    /// Returns the warp of the instruction in the unit.
     pub(in crate::sm) fn warp(&self) -> Option<u8> {
         self.entry.as_ref().map(|entry| entry.warp)
     }
 
-    /// Whether an instruction of `warps` is under way that cannot be replayed: one on shared memory, one that leaves the unit in the next
-    /// cycle, an atomic, or a load for which `may` is not true, given the instructions of its warp that follow it.
+    /// Returns true if an instruction of `warps` is outstanding that cannot be replayed: an access to shared memory, an instruction that
+    /// leaves the unit in the next cycle, an atomic, or a load for which `may` returns false. The arguments of `may` are the warp and the
+    /// number of instructions that follow.
     pub(in crate::sm) fn holds(&self, warps: u64, may: impl Fn(u8, u32) -> bool) -> bool {
         let shared = self.shared_pipe.iter().map(|(_, answer)| answer.warp);
-        let answered = if let Some(Answer::Shared(answer)) = &self.answer { Some(answer.warp) } else { None };
+        let answered = if let Some(PendingResult::Shared(answer)) = &self.result { Some(answer.warp) } else { None };
         let entry = self.entry.iter().filter(|entry| match entry.work {
             Work::SharedLoad | Work::SharedStore | Work::Barrier | Work::Bulk | Work::Remote { .. } | Work::Nothing => true,
             Work::Load(_) | Work::Store => is_in(warps, entry.warp) && !may(entry.warp, entry.left),
@@ -28,8 +29,9 @@ impl Lsu {
             || self.loads.of_warps(warps).any(|load| load.atomic || !may(load.warp, load.left))
     }
 
-    /// Gives up all that is under way for `warps`. `squashed` hears of each instruction, by its warp and the instructions that follow it; of
-    /// one that is in the unit, which has not left its pipeline, perhaps twice. Returns the warp of the instruction in the unit, if it was one of them.
+    /// Squashes all outstanding instructions of `warps`. Calls `squashed` for each instruction with its warp and the number of instructions
+    /// that follow; for the instruction in the unit, which has not left its pipeline, possibly twice. Returns the warp of the instruction
+    /// in the unit if it was squashed.
     pub(in crate::sm) fn squash(&mut self, warps: u64, core: &mut Core, mut squashed: impl FnMut(u8, u32)) -> Option<u8> {
         self.wake(core.now.after(1), core);
         self.loads.of_warps(warps).for_each(|load| squashed(load.warp, load.left));
@@ -40,7 +42,7 @@ impl Lsu {
         for answer in self.shared_pipe.iter_mut().map(|(_, answer)| answer).filter(|answer| is_in(warps, answer.warp)) {
             (answer.warp, answer.dst, answer.atomic_lanes) = (NOBODY, NO_REGISTER, 0);
         }
-        if let Some(Answer::Shared(answer)) = &mut self.answer
+        if let Some(PendingResult::Shared(answer)) = &mut self.result
             && is_in(warps, answer.warp)
         {
             (answer.warp, answer.dst) = (NOBODY, NO_REGISTER);
@@ -50,7 +52,7 @@ impl Lsu {
         if let Work::Load(slot) = entry.work {
             let sectors = || self.accesses.iter().map(|access| access.sectors.count()).sum::<u32>();
             let left = if entry.bypass { sectors() as u16 } else { self.accesses.len() as u16 };
-            self.loads.answer(slot, left, core);
+            self.loads.complete_parts(slot, left, core);
         }
         self.accesses.clear();
         self.bank = 0;

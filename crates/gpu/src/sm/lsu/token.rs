@@ -1,73 +1,73 @@
-//! The names under which the SM sends requests, as the 32 bits that a reply carries back.
+//! Tokens of the requests of an SM: 32 bits that the reply returns.
 //!
-//! In: what a reply will be for. Out: a number that means nothing to the network and the slices. This is the only place that knows the bits:
-//! two for what the reply is for, the others for whom.
+//! In: the destination of a reply. Out: a number that is opaque to the network and the slices. No other code knows the encoding: two bits
+//! for the kind of destination, the others for the requester.
 
-use warpshard_protocol::OWN_PAGE;
+use warpshard_protocol::OWN_PAGE_TOKEN;
 
 use super::super::l1::Requester;
 
-/// What the reply to a request is for.
+/// The destination of the reply to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sm) enum Token {
     /// A fetch of the L1.
     Fetch {
-        /// Its MSHR.
+        /// The MSHR of the fetch.
         entry: u16,
     },
     /// A store.
     Store {
-        /// The warp that made it.
+        /// The warp that issued the store.
         warp: u8,
-        /// The generation of its slot.
+        /// The generation of the warp slot.
         generation: u8,
     },
-    /// A load or atomic past the L1.
+    /// A load or atomic that bypasses the L1.
     PastL1 {
-        /// The load.
+        /// The number of the load.
         load: u16,
         /// Lanes of an atomic, at most 32.
         lanes: u8,
     },
-    /// A line that the L1 wrote back; nothing waits for it.
+    /// A line that the L1 wrote back; the reply has no effect.
     WriteBack,
-    /// A line that the texture cache asked for.
+    /// A line that the texture cache requested.
     Texture {
-        /// Its place in the reorder buffer.
-        place: u16,
+        /// The slot of the line in the reorder buffer.
+        slot: u16,
     },
-    /// A part of the context of a CTA that leaves or comes back.
+    /// A part of the context of a CTA that is saved or restored.
     Context {
         /// The first warp of the CTA.
         warp: u8,
     },
     /// A part of a bulk copy.
     Bulk {
-        /// Its place among those under way, or that of a tensor map.
-        place: u8,
+        /// The slot of the copy in flight, or the number for a tensor map.
+        slot: u8,
     },
-    /// Nothing that was asked for: the hub tells that a page lies on this GPU.
+    /// An unsolicited message: the hub reports that a page is on this GPU.
     OwnPage,
 }
 
 const FETCH: u32 = 0;
 const STORE: u32 = 1;
 const PAST_L1: u32 = 2;
-/// Of lines, with a further bit for those of textures, of contexts and of bulk copies.
+/// Requests of lines; further bits distinguish textures, contexts and bulk copies.
 const LINE: u32 = 3;
 const KIND: u32 = 30;
 const OF_TEXTURE: u32 = 1 << 29;
 const OF_CONTEXT: u32 = 1 << 28;
 const OF_PAGE: u32 = 1 << 27;
 const OF_BULK: u32 = 1 << 26;
-const _: () = assert!(OWN_PAGE == LINE << KIND | OF_PAGE);
-/// Where the generation of a store begins.
+const _: () = assert!(OWN_PAGE_TOKEN == LINE << KIND | OF_PAGE);
+/// First bit of the generation of a store.
 const GENERATION: u32 = 8;
-/// Where the lanes of an atomic begin.
+/// First bit of the lanes of an atomic.
 const LANES: u32 = 16;
 
 impl Token {
-    /// As 32 bits.
+    /// Returns the token as 32 bits.
     #[inline]
     pub(in crate::sm) fn encode(self) -> u32 {
         match self {
@@ -75,29 +75,29 @@ impl Token {
             Self::Store { warp, generation } => STORE << KIND | u32::from(generation) << GENERATION | u32::from(warp),
             Self::PastL1 { load, lanes } => PAST_L1 << KIND | u32::from(lanes) << LANES | u32::from(load),
             Self::WriteBack => LINE << KIND,
-            Self::Texture { place } => LINE << KIND | OF_TEXTURE | u32::from(place),
+            Self::Texture { slot } => LINE << KIND | OF_TEXTURE | u32::from(slot),
             Self::Context { warp } => LINE << KIND | OF_CONTEXT | u32::from(warp),
-            Self::Bulk { place } => LINE << KIND | OF_BULK | u32::from(place),
-            Self::OwnPage => OWN_PAGE,
+            Self::Bulk { slot } => LINE << KIND | OF_BULK | u32::from(slot),
+            Self::OwnPage => OWN_PAGE_TOKEN,
         }
     }
 
-    /// From what [`Token::encode`] returned.
+    /// Returns the token that [`Token::encode`] encoded as `bits`.
     #[inline]
     pub(in crate::sm) fn decode(bits: u32) -> Self {
         match bits >> KIND {
             FETCH => Self::Fetch { entry: bits as u16 },
             STORE => Self::Store { warp: bits as u8, generation: (bits >> GENERATION) as u8 },
             PAST_L1 => Self::PastL1 { load: bits as u16, lanes: (bits >> LANES & 0x3f) as u8 },
-            _ if bits & OF_TEXTURE != 0 => Self::Texture { place: bits as u16 },
+            _ if bits & OF_TEXTURE != 0 => Self::Texture { slot: bits as u16 },
             _ if bits & OF_CONTEXT != 0 => Self::Context { warp: bits as u8 },
             _ if bits & OF_PAGE != 0 => Self::OwnPage,
-            _ if bits & OF_BULK != 0 => Self::Bulk { place: bits as u8 },
+            _ if bits & OF_BULK != 0 => Self::Bulk { slot: bits as u8 },
             _ => Self::WriteBack,
         }
     }
 
-    /// That of a write which the L1 sends on for `requester`.
+    /// Returns the token of a write that the L1 forwards for `requester`.
     #[inline]
     pub(super) fn of_write(requester: Requester) -> Self {
         match requester {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_means_what_it_was_made_of() {
+    fn encoding_round_trips() {
         let all = [0, 1, 31, 511, u16::MAX].into_iter().flat_map(|number| {
             let of_lanes = [0, 1, 32].map(|lanes| Token::PastL1 { load: number, lanes });
             let [warp, generation] = number.to_be_bytes();
@@ -120,9 +120,9 @@ mod tests {
             let others = [
                 Token::Fetch { entry: number },
                 store,
-                Token::Texture { place: number },
+                Token::Texture { slot: number },
                 Token::Context { warp },
-                Token::Bulk { place: warp },
+                Token::Bulk { slot: warp },
             ];
             of_lanes.into_iter().chain(others)
         });

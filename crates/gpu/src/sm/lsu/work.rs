@@ -1,16 +1,18 @@
-//! The instruction in the unit: it makes its accesses as fast as shared memory, the L1's banks, the texture cache or the network accept them.
+//! The instruction in the unit: it makes its accesses as fast as shared memory, the banks of the L1, the texture cache or the network
+//! accept them.
 
 use warpshard_base::SectorMask;
 use warpshard_protocol::{MemOp, Outbox};
 use warpshard_workload::NO_REGISTER;
 
 use super::super::core::Core;
-use super::super::l1::{Common, Requester};
+use super::super::l1::{AccessGroup, Requester};
 use super::token::Token;
-use super::{Entry, Lsu, SharedAnswer, Work, answers};
+use super::{Entry, Lsu, SharedResult, Work, pending_results};
 
 impl Lsu {
-    /// The instruction in the unit, if there is one, makes what accesses it can, and leaves when it has none left. Nothing holds it.
+    /// Makes the possible accesses of the instruction in the unit, if there is one, and removes it when no access remains. Nothing holds
+    /// the instruction.
     #[inline(always)]
     pub(super) fn work_on_entry(&mut self, core: &mut Core, out: &mut Outbox) {
         let Some(entry) = self.entry else { return };
@@ -31,9 +33,9 @@ impl Lsu {
         match entry.work {
             Work::SharedLoad => {
                 let Entry { warp, bank, dst, atomic_lanes, .. } = entry;
-                let answer = SharedAnswer { warp, bank, dst, atomic_lanes };
-                self.elsewhere |= 1 << answers::SHARED;
-                self.shared_pipe.push_back((core.now.after(self.shared_latency + u64::from(entry.late)), answer));
+                let answer = SharedResult { warp, bank, dst, atomic_lanes };
+                self.other_sources |= 1 << pending_results::SHARED;
+                self.shared_pipe.push_back((core.now.after(self.shared_latency + u64::from(entry.extra_cycles)), answer));
             }
             Work::Nothing => {
                 if entry.dst != NO_REGISTER {
@@ -49,7 +51,7 @@ impl Lsu {
         self.entry = None;
     }
 
-    /// Gives one access to the texture cache.
+    /// Sends one access to the texture cache.
     fn send_to_texture(&mut self, entry: &Entry) {
         let (Some(texture), Work::Load(load)) = (&mut self.texture, entry.work) else { return };
         if let Some(access) = self.accesses.pop() {
@@ -67,7 +69,7 @@ impl Lsu {
             Work::Load(slot) => {
                 let lanes = if entry.op == MemOp::Read { 0 } else { access.lanes };
                 if entry.op == MemOp::Read {
-                    access.sectors = self.flights.left(access.addr, access.sectors, slot);
+                    access.sectors = self.flights.request(access.addr, access.sectors, slot);
                     if access.sectors == SectorMask::default() {
                         return;
                     }
@@ -83,7 +85,7 @@ impl Lsu {
         self.send(access.addr, access.sectors, bytes, entry.op, token, kernel, core, out);
     }
 
-    /// Puts accesses into the pipes of the L1's banks, up to one per bank and cycle, in order.
+    /// Inserts accesses into the pipes of the banks of the L1, up to one per bank and cycle, in order.
     fn send_to_l1(&mut self, entry: &Entry, core: &mut Core) {
         let Some(l1) = &mut self.l1 else { return };
         let kernel = core.kernel_of(usize::from(entry.warp));
@@ -95,7 +97,7 @@ impl Lsu {
             }
         };
         let Entry { local, ahead, signature, .. } = *entry;
-        let entered = l1.enter(&self.accesses, Common { requester, kernel, write, local, ahead, signature }, core.now);
+        let entered = l1.enter(&self.accesses, AccessGroup { requester, kernel, write, local, ahead, signature }, core.now);
         let left = self.accesses.len() - entered;
         if write {
             let sectors: u32 = self.accesses[left..].iter().map(|access| access.sectors.count()).sum();

@@ -1,10 +1,9 @@
 //! Operand collectors and register banks.
 //!
-//! Input: issued instructions in one register per kind of unit. An instruction takes a free collector, its sources queue at
-//! their banks, and when the last one was read it goes to the register before its unit. The register file makes
-//! `bank_ports` steps per core cycle; in each, in this order, complete instructions leave, every bank reads the first of
-//! its queue (unless a result is written to it), and instructions enter collectors. A collector cannot leave in the step
-//! in which it read its last operand.
+//! Input: issued instructions in one register per kind of unit. An instruction occupies a free collector, its sources queue at their banks,
+//! and after the last read it goes to the register before its unit. The register file makes `bank_ports` steps per core cycle. The order
+//! within a step: complete instructions leave, every bank reads the first entry of its queue (unless a result is written to it), and
+//! instructions enter collectors. A collector cannot leave in the step in which it read its last operand.
 
 mod queue;
 mod registers;
@@ -16,15 +15,15 @@ use warpshard_workload::NO_REGISTER;
 
 use super::MAX_SCHEDULERS;
 use super::core::{NOBODY, is_in};
-use super::kinds::{ALL_KINDS, KINDS, UnitKind, places};
+use super::kinds::{ALL_KINDS, KINDS, UnitKind, slots_per_kind};
 use queue::{IssueQueue, RANK};
 
 pub(super) use registers::{FIXED_LATENCY, IssuedInst, IssuedTable, StageRegisters};
 pub(super) use sources::Sources;
 
-use sources::{Banks, few};
+use sources::{Banks, count_few};
 
-/// Collectors that an SM can have: bits of a mask.
+/// Maximum number of collectors of an SM: the bits of a mask.
 const MAX_COLLECTORS: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
@@ -37,9 +36,9 @@ struct Collector {
 /// An instruction that reads operands.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Reads {
-    /// The banks that it still has to read.
+    /// The banks that the instruction still has to read.
     once: u64,
-    /// Those among them that it has to read at least twice, three and four times; rarely any.
+    /// The banks that it has to read at least twice, three and four times; rarely any.
     again: [u64; 3],
     collector: u8,
 }
@@ -50,48 +49,49 @@ pub(super) struct Operands {
     per_group: usize,
     pub(super) banks: Banks,
     shared: bool,
-    /// Sub-cores whose collectors have a port each.
+    /// True if the collectors of sub-cores have a port each.
     port_for_each: bool,
     ports: usize,
     steps: u32,
-    places: [usize; KINDS],
-    /// Issued instructions that wait for a collector, by rank of their kind, and the ranks that have any.
+    slots_per_kind: [usize; KINDS],
+    /// Issued instructions that wait for a collector, by rank of their kind.
     queues: [IssueQueue; KINDS],
+    /// The ranks whose queue has instructions.
     queued: u16,
     /// The instructions between issue and their units.
     pub(super) issued: IssuedTable,
-    /// Those that wait for their unit.
+    /// Instructions that wait for their unit.
     pub(super) ready: StageRegisters,
-    /// Kinds whose register takes nothing more from a scheduler's sub-core (or from anybody, where it is shared).
+    /// Kinds whose input register is full, by sub-core (in a shared core, for all schedulers).
     full: [u16; MAX_SCHEDULERS],
     collectors: Box<[Collector; MAX_COLLECTORS]>,
     count: u32,
-    /// The collectors of one sub-core, shifted to the lowest bits.
+    /// The mask of the collectors of one sub-core, shifted to the lowest bits.
     group_mask: u64,
-    /// Something was issued or a collector became free since instructions last entered collectors.
+    /// True if an instruction was issued or a collector became free since instructions last entered collectors.
     may_collect: bool,
     free: u64,
     /// Collectors whose last instruction was for the load/store unit.
     memory: u64,
-    /// Kinds other than memory whose oldest issued instruction waits for collectors that memory instructions hold.
-    kept_out: u16,
+    /// Kinds other than memory whose oldest issued instruction waits for collectors that memory instructions occupy.
+    blocked_by_memory: u16,
     complete: u64,
-    /// Complete collectors that have not yet tried to dispatch.
+    /// Complete collectors that have not tried to dispatch.
     untried: u64,
-    /// Sub-cores whose input register was emptied, or all where `kept_out` changed, since the schedulers' last visit.
+    /// Sub-cores whose input register was emptied, or all after a change of `blocked_by_memory`, since the last cycle of the schedulers.
     pub(super) woken: u8,
-    /// Collectors that read, in the order of entry: the first that needs a bank gets it.
+    /// Collectors with pending reads, in the order of entry: the first that needs a bank gets it.
     reads: [Reads; MAX_COLLECTORS],
     reading: u8,
     written: u64,
-    /// The collectors after the one that each output port served last, with which it begins.
+    /// The collectors after the one that each output port served last, where its next search begins.
     turn: Box<[u64]>,
-    /// Banks that an instruction could not read yet because of an earlier read or a write, once for each step.
+    /// Number of reads delayed by an earlier read or a write of the bank, counted once per step.
     pub(super) conflicts: u64,
 }
 
 impl Operands {
-    /// Prefetches what every cycle looks at.
+    /// Prefetches the data that every cycle uses.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(&self.free);
@@ -108,9 +108,9 @@ impl Operands {
         let banks = spec.operands.banks as usize;
         assert!(
             collectors <= MAX_COLLECTORS && collectors.is_multiple_of(groups),
-            "{collectors} collectors cannot be shared out to {groups}"
+            "{collectors} collectors cannot be divided among {groups} sub-cores"
         );
-        assert!(banks <= 64 && banks >= groups && banks.is_multiple_of(groups), "{banks} banks cannot be shared out to {groups}");
+        assert!(banks <= 64 && banks >= groups && banks.is_multiple_of(groups), "{banks} banks cannot be divided among {groups} sub-cores");
         let per_group = collectors / groups;
         let ports = (spec.operands.ports as usize).max(1);
         Self {
@@ -120,7 +120,7 @@ impl Operands {
             port_for_each: !shared && ports >= collectors,
             ports,
             steps: spec.operands.bank_ports.max(1),
-            places: places(spec),
+            slots_per_kind: slots_per_kind(spec),
             queues: [IssueQueue::default(); KINDS],
             queued: 0,
             issued: IssuedTable::new(spec),
@@ -132,7 +132,7 @@ impl Operands {
             may_collect: false,
             free: if collectors == 64 { u64::MAX } else { (1 << collectors) - 1 },
             memory: 0,
-            kept_out: 0,
+            blocked_by_memory: 0,
             complete: 0,
             untried: 0,
             woken: 0,
@@ -144,46 +144,46 @@ impl Operands {
         }
     }
 
-    /// Bytes of its arrays.
+    /// Returns the bytes of the arrays.
     pub(super) fn hot_bytes(&self) -> usize {
         size_of_val(&*self.collectors) + size_of_val(&*self.turn) + self.issued.hot_bytes()
     }
 
-    /// The sub-core of a scheduler.
+    /// Returns the sub-core of a scheduler.
     #[inline]
     pub(super) fn group(&self, scheduler: usize) -> usize {
         if self.shared { 0 } else { scheduler }
     }
 
-    /// Kinds to which a scheduler cannot issue now.
+    /// Returns the kinds to which a scheduler cannot issue now.
     #[inline]
     pub(super) fn full(&self, scheduler: usize) -> u16 {
         self.full[self.group(scheduler)]
     }
 
-    /// Kinds other than memory whose oldest issued instruction waits for collectors that memory instructions hold. The queue of a kind can be shared by
-    /// sub-cores, so this concerns all schedulers.
+    /// Returns the kinds other than memory whose oldest issued instruction waits for collectors that memory instructions occupy. Sub-cores
+    /// can share the queue of a kind, so the result applies to all schedulers.
     #[inline]
-    pub(super) fn kept_out(&self) -> u16 {
-        self.kept_out
+    pub(super) fn blocked_by_memory(&self) -> u16 {
+        self.blocked_by_memory
     }
 
-    /// Takes an issued instruction of a kind that is not [`Operands::full`]; returns its place, where the caller writes it.
+    /// Allocates an entry for an issued instruction of a kind that is not [`Operands::full`]; returns the entry, which the caller writes.
     #[inline]
     pub(super) fn issue(&mut self, kind: UnitKind, group: u8) -> &mut IssuedInst {
         let rank = RANK[kind as usize];
         let queue = &mut self.queues[usize::from(rank)];
-        let (slot, place) = self.issued.take_place();
+        let (slot, place) = self.issued.allocate();
         queue.push(slot, group);
         self.queued |= 1 << rank;
         self.may_collect = true;
-        if !self.shared || usize::from(queue.len) == self.places[kind as usize] {
+        if !self.shared || usize::from(queue.len) == self.slots_per_kind[kind as usize] {
             self.full[usize::from(group) % MAX_SCHEDULERS] |= 1 << kind as u8;
         }
         place
     }
 
-    /// Writes a result: the bank reads nothing in the next step. Returns whether the bank was free to be written.
+    /// Writes a result: the bank reads nothing in the next step. Returns true if the bank was free for the write.
     #[inline]
     pub(super) fn write(&mut self, bank: u8) -> bool {
         let free = self.written >> bank & 1 == 0;
@@ -191,8 +191,8 @@ impl Operands {
         free
     }
 
-    /// Squashes the instructions of `warps` before their units, all of them or those for the load/store unit: they pass on without effect. `squashed`
-    /// is called for each with its warp and the number of instructions after it.
+    /// Squashes the instructions of `warps` that have not reached their units: all of them, or those for the load/store unit. They pass
+    /// without effect. `squashed` is called for each with its warp and the number of instructions after it.
     pub(super) fn squash(&mut self, warps: u64, all: bool, mut squashed: impl FnMut(u8, u32)) {
         for inst in self.issued.iter_mut().filter(|inst| is_in(warps, inst.warp) && (all || inst.kind == UnitKind::Mem)) {
             squashed(inst.warp, inst.left);
@@ -200,7 +200,7 @@ impl Operands {
         }
     }
 
-    /// Takes the oldest instruction that waits for a unit of a kind.
+    /// Removes and returns the oldest instruction that waits for a unit of a kind.
     #[inline(always)]
     pub(super) fn take_oldest(&mut self, kind: UnitKind) -> Option<IssuedInst> {
         let place = self.ready.oldest(kind, &self.issued)?;
@@ -209,34 +209,34 @@ impl Operands {
         Some(*self.issued.get(slot))
     }
 
-    /// Whether a cycle would move an instruction. Otherwise every collector is empty or waits to dispatch, and every issued
+    /// Returns true if a cycle would move an instruction. Otherwise every collector is empty or waits to dispatch, and every issued
     /// instruction waits for a collector, until a unit accepts an instruction or another one is issued.
     #[inline]
     pub(super) fn is_active(&self) -> bool {
         (self.reading != 0) | self.may_collect | self.may_dispatch()
     }
 
-    /// Whether a complete collector has to try to dispatch.
+    /// Returns true if a complete collector has to try to dispatch.
     #[inline]
     fn may_dispatch(&self) -> bool {
         (self.complete != 0) & ((self.untried != 0) | (self.ready.freed != 0))
     }
 
-    /// Looks at everything in the next cycle, whether it can move or not.
+    /// Makes the next cycle examine all collectors and registers.
     pub(super) fn wake(&mut self) {
         self.untried = self.complete;
         self.may_collect = self.queued != 0;
         self.ready.wake();
     }
 
-    /// One core cycle of the register file in which it moves nothing.
+    /// Simulates one core cycle of the register file in which no instruction moves.
     #[inline]
     pub(super) fn pass(&mut self) {
         self.written = 0;
     }
 
-    /// One core cycle of the register file.
-    // It and its parts are called from one place each, in every cycle.
+    /// Simulates one core cycle of the register file.
+    // This function and its parts have one caller each, in every cycle.
     #[inline(always)]
     pub(super) fn tick(&mut self) {
         if !self.is_active() {
@@ -257,16 +257,16 @@ impl Operands {
         }
     }
 
-    /// Whether the register before the unit of a complete collector has room.
+    /// Returns true if the register before the unit of a complete collector has a free slot.
     #[inline]
-    fn has_room(&self, kind: UnitKind, group: usize) -> bool {
+    fn has_free_slot(&self, kind: UnitKind, group: usize) -> bool {
         let taken = self.ready.taken(kind);
-        if self.shared { (taken.count_ones() as usize) < self.places[kind as usize] } else { taken >> group & 1 == 0 }
+        if self.shared { (taken.count_ones() as usize) < self.slots_per_kind[kind as usize] } else { taken >> group & 1 == 0 }
     }
 
-    /// Sends complete instructions to the registers before their units where every collector of a sub-core has a port: the
-    /// ports choose nothing then, and of several of one kind the lower collector goes first, as below. A collector that found
-    /// the input register of its unit taken tries again when such a register of its sub-core becomes free.
+    /// Sends complete instructions to the registers before their units if every collector of a sub-core has a port: the ports need no
+    /// selection then, and of several instructions of one kind the lower collector goes first, as below. A collector that found the input
+    /// register of its unit occupied tries again when such a register of its sub-core becomes free.
     #[inline(always)]
     fn dispatch_all(&mut self) {
         let mut tries = self.untried;
@@ -293,8 +293,8 @@ impl Operands {
 
     /// Sends complete instructions to the registers before their units, one per output port.
     ///
-    /// A port takes the next collector in turn; with sub-cores it begins with the first collector of the sub-core after the
-    /// one it served last, so that within a sub-core the lower collector always goes first, as in the reference.
+    /// A port serves the collectors round robin. With sub-cores it begins with the first collector of the sub-core after the one it served
+    /// last, so that within a sub-core the lower collector always goes first, as in the reference.
     fn dispatch(&mut self) {
         let mut can_leave = 0;
         let mut left = self.complete;
@@ -302,7 +302,7 @@ impl Operands {
             let collector = left.trailing_zeros() as usize;
             left &= left - 1;
             let Collector { kind, group, .. } = self.collectors[collector];
-            can_leave |= u64::from(self.has_room(kind, usize::from(group))) << collector;
+            can_leave |= u64::from(self.has_free_slot(kind, usize::from(group))) << collector;
         }
         self.ready.freed = 0;
         let mut port = 0;
@@ -319,7 +319,7 @@ impl Operands {
             self.free |= 1 << chosen;
             self.may_collect |= self.queued != 0;
             can_leave &= !(1 << chosen);
-            if can_leave & own != 0 && !self.has_room(kind, usize::from(group)) {
+            if can_leave & own != 0 && !self.has_free_slot(kind, usize::from(group)) {
                 let mut others = can_leave & own;
                 while others != 0 {
                     let other = others.trailing_zeros() as usize;
@@ -332,7 +332,7 @@ impl Operands {
         self.untried = if can_leave != 0 { self.complete } else { 0 };
     }
 
-    /// Every bank that is not written reads an operand of the first that wants it.
+    /// Makes every bank that is not written read an operand of the first collector that needs it.
     #[inline(always)]
     fn read(&mut self) {
         let mut taken = self.written;
@@ -348,11 +348,11 @@ impl Operands {
                     self.untried |= 1 << collector;
                     continue;
                 }
-                self.conflicts += few(left);
+                self.conflicts += count_few(left);
                 self.reads[kept] = Reads { once: left, again: [0; 3], collector };
             } else {
                 let once = once & !granted | twice & granted;
-                self.conflicts += few(once);
+                self.conflicts += count_few(once);
                 let again = [twice & !granted | thrice & granted, thrice & !granted | four & granted, four & !granted];
                 self.reads[kept] = Reads { once, again, collector };
             }
@@ -361,22 +361,22 @@ impl Operands {
         self.reading = kept as u8;
     }
 
-    /// Each input port offers the oldest instruction of every kind a collector of its sub-core.
+    /// Moves instructions into collectors: each input port serves the oldest instruction of every kind with a collector of its sub-core.
     #[inline(always)]
     fn collect(&mut self) {
         self.may_collect = false;
-        let before = self.kept_out;
-        self.kept_out = 0;
-        self.let_enter();
-        if self.kept_out != before {
-            // Schedulers that wait for a collector wait for something else now.
+        let before = self.blocked_by_memory;
+        self.blocked_by_memory = 0;
+        self.enter_collectors();
+        if self.blocked_by_memory != before {
+            // The stall reason of schedulers that wait for a collector has changed.
             self.woken = u8::MAX;
         }
     }
 
     #[inline(always)]
-    fn let_enter(&mut self) {
-        // A kind whose oldest instruction finds no collector finds none in this step.
+    fn enter_collectors(&mut self) {
+        // If the oldest instruction of a kind finds no collector, the kind is skipped in this step.
         let mut ranks = self.queued;
         let (mut port, mut round) = (0, ranks);
         while round != 0 {
@@ -387,7 +387,7 @@ impl Operands {
             let free = self.free & self.group_mask << first;
             if free == 0 {
                 ranks &= !(1 << rank);
-                self.blame(slot, first);
+                self.note_blocked_by_memory(slot, first);
             } else {
                 self.queues[rank].pop();
                 if self.queues[rank].len == 0 {
@@ -399,7 +399,7 @@ impl Operands {
             if round == 0 {
                 port += 1;
                 if port == self.ports {
-                    // Ports ran out: there may be room left in the next step.
+                    // The ports are exhausted; collectors may be free in the next step.
                     self.may_collect = ranks != 0;
                     return;
                 }
@@ -408,13 +408,14 @@ impl Operands {
         }
     }
 
-    /// The oldest instruction of a kind finds no free collector from `first` on: records whether memory instructions hold at least half of them.
+    /// Records whether memory instructions occupy at least half of the collectors from `first` on, none of which is free for the oldest
+    /// instruction of a kind.
     #[inline]
-    fn blame(&mut self, slot: u8, first: usize) {
+    fn note_blocked_by_memory(&mut self, slot: u8, first: usize) {
         let of_memory = self.memory & self.group_mask << first;
         if of_memory != 0 && (self.per_group <= 2 || 2 * of_memory.count_ones() as usize >= self.per_group) {
             let kind = self.issued.get(slot).kind;
-            self.kept_out |= u16::from(kind != UnitKind::Mem) << kind as u8;
+            self.blocked_by_memory |= u16::from(kind != UnitKind::Mem) << kind as u8;
         }
     }
 
@@ -437,7 +438,7 @@ impl Operands {
         self.reading += 1;
     }
 
-    /// How many instructions wait in each register before the collectors, for reports of a standstill.
+    /// Returns the number of instructions that wait in each register before the collectors, for the deadlock report.
     pub(super) fn describe(&self) -> String {
         let mut text = format!("{} of {} collectors free", self.free.count_ones(), self.count);
         for kind in ALL_KINDS {

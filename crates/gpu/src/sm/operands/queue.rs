@@ -1,8 +1,8 @@
 //! The registers between issue and the operand collectors.
 
-use super::super::kinds::{KINDS, MAX_PLACES, UnitKind};
+use super::super::kinds::{KINDS, MAX_SLOTS, UnitKind};
 
-/// In which order an input port of the collectors looks at the kinds.
+/// The order in which an input port of the collectors serves the kinds.
 const PORT_ORDER: [UnitKind; KINDS] = [
     UnitKind::Sp,
     UnitKind::Sfu,
@@ -15,7 +15,7 @@ const PORT_ORDER: [UnitKind; KINDS] = [
     UnitKind::Uniform,
 ];
 
-/// The place of each kind in [`PORT_ORDER`].
+/// The position of each kind in [`PORT_ORDER`].
 pub(super) const RANK: [u8; KINDS] = {
     let mut rank = [0; KINDS];
     let mut i = 0;
@@ -29,7 +29,7 @@ pub(super) const RANK: [u8; KINDS] = {
 /// Issued instructions of one kind, oldest first, with their sub-cores: they enter collectors in the order of issue.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct IssueQueue {
-    slots: [(u8, u8); MAX_PLACES],
+    slots: [(u8, u8); MAX_SLOTS],
     head: u8,
     pub(super) len: u8,
 }
@@ -37,18 +37,18 @@ pub(super) struct IssueQueue {
 impl IssueQueue {
     #[inline]
     pub(super) fn push(&mut self, slot: u8, group: u8) {
-        self.slots[usize::from(self.head + self.len) % MAX_PLACES] = (slot, group);
+        self.slots[usize::from(self.head + self.len) % MAX_SLOTS] = (slot, group);
         self.len += 1;
     }
 
     #[inline]
     pub(super) fn front(&self) -> (u8, u8) {
-        self.slots[usize::from(self.head) % MAX_PLACES]
+        self.slots[usize::from(self.head) % MAX_SLOTS]
     }
 
     #[inline]
     pub(super) fn pop(&mut self) {
-        self.head = (self.head + 1) % MAX_PLACES as u8;
+        self.head = (self.head + 1) % MAX_SLOTS as u8;
         self.len -= 1;
     }
 }

@@ -1,10 +1,10 @@
-//! The registers between the stages: the issued instructions, and the places before the units.
+//! The registers between the stages: the issued instructions, and the slots before the units.
 
 use warpshard_base::prefetch;
 use warpshard_config::machine::Sm as Spec;
 use warpshard_workload::DynInst;
 
-use super::super::kinds::{KINDS, MAX_PLACES, UnitKind, places};
+use super::super::kinds::{KINDS, MAX_SLOTS, UnitKind, slots_per_kind};
 use super::Sources;
 
 /// An instruction between issue and its unit.
@@ -12,18 +12,18 @@ use super::Sources;
 pub(in crate::sm) struct IssuedInst {
     pub(in crate::sm) inst: DynInst,
     pub(in crate::sm) sources: Sources,
-    /// Order of issue.
+    /// Position in the order of issue.
     pub(in crate::sm) order: u32,
-    /// Instructions that the warp has left after this one.
+    /// Number of instructions of the warp after the present one.
     pub(in crate::sm) left: u32,
     pub(in crate::sm) dst: u16,
     pub(in crate::sm) latency: u16,
     pub(in crate::sm) initiation: u16,
     pub(in crate::sm) warp: u8,
-    /// Sub-core, or 0 where all is shared.
+    /// The sub-core, or 0 in a shared core.
     pub(in crate::sm) group: u8,
     pub(in crate::sm) kind: UnitKind,
-    /// Bank of the destination.
+    /// The bank of the destination register.
     pub(in crate::sm) dst_bank: u8,
 }
 
@@ -35,15 +35,16 @@ pub(in crate::sm) struct IssuedTable {
 }
 
 impl IssuedTable {
-    /// Prefetches all of them.
+    /// Prefetches the table.
     #[inline]
     pub(in crate::sm) fn prefetch(&self) {
         prefetch(&*self.slots);
     }
 
-    /// Room for the most that a machine can have: one in each register before and after the collectors, and in each collector.
+    /// Creates a table with capacity for the most instructions that the machine can have: one in each register before and after the
+    /// collectors, and in each collector.
     pub(in crate::sm) fn new(spec: &Spec) -> Self {
-        let count = 2 * places(spec).iter().sum::<usize>() + (spec.operands.collectors.max(spec.schedulers)) as usize;
+        let count = 2 * slots_per_kind(spec).iter().sum::<usize>() + (spec.operands.collectors.max(spec.schedulers)) as usize;
         assert!(count <= 256, "{count} instructions between issue and their units, at most 256 are supported");
         let free = std::array::from_fn(|word| match count.saturating_sub(64 * word) {
             0 => 0,
@@ -52,14 +53,14 @@ impl IssuedTable {
         Self { slots: vec![IssuedInst::default(); count].into(), free }
     }
 
-    /// Bytes of its arrays.
+    /// Returns the bytes of the arrays.
     pub(in crate::sm) fn hot_bytes(&self) -> usize {
         size_of_val(&*self.slots)
     }
 
-    /// Takes a free place, for an instruction that the caller writes there.
+    /// Allocates a free entry for an instruction, which the caller writes.
     #[inline]
-    pub(super) fn take_place(&mut self) -> (u8, &mut IssuedInst) {
+    pub(super) fn allocate(&mut self) -> (u8, &mut IssuedInst) {
         for (word, free) in self.free.iter_mut().enumerate() {
             if *free != 0 {
                 let slot = word * 64 + free.trailing_zeros() as usize;
@@ -72,7 +73,7 @@ impl IssuedTable {
 
     #[inline]
     pub(in crate::sm) fn add(&mut self, inst: IssuedInst) -> u8 {
-        let (slot, place) = self.take_place();
+        let (slot, place) = self.allocate();
         *place = inst;
         slot
     }
@@ -82,49 +83,49 @@ impl IssuedTable {
         &self.slots[usize::from(slot)]
     }
 
-    /// Those that are there.
+    /// Returns the instructions in the table.
     pub(in crate::sm) fn iter(&self) -> impl Iterator<Item = &IssuedInst> {
         self.slots.iter().enumerate().filter(|(slot, _)| self.free[slot >> 6] >> (slot & 63) & 1 == 0).map(|(_, inst)| inst)
     }
 
-    /// Those that are there.
+    /// Returns the instructions in the table, mutable.
     pub(in crate::sm) fn iter_mut(&mut self) -> impl Iterator<Item = &mut IssuedInst> {
         let free = self.free;
         let taken = move |(slot, _): &(usize, &mut IssuedInst)| free[slot >> 6] >> (slot & 63) & 1 == 0;
         self.slots.iter_mut().enumerate().filter(taken).map(|(_, inst)| inst)
     }
 
-    /// Frees the place of an instruction that leaves.
+    /// Frees the entry of an instruction that leaves.
     #[inline]
     pub(in crate::sm) fn free(&mut self, slot: u8) {
         self.free[usize::from(slot >> 6)] |= 1 << (slot & 63);
     }
 }
 
-/// The registers before the units: a few places per kind.
+/// The registers before the units: a few slots per kind.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(in crate::sm) struct StageRegisters {
-    slots: [[u8; MAX_PLACES]; KINDS],
+    slots: [[u8; MAX_SLOTS]; KINDS],
     taken: [u16; KINDS],
     /// Kinds with an instruction in a register.
     pub(in crate::sm) any: u16,
-    /// Places, as bits, of which one of some kind was freed since the collectors last looked for room.
+    /// Slots, as bits, that were freed for some kind since the collectors last examined them.
     pub(in crate::sm) freed: u16,
-    /// An instruction came since the fixed-latency units last looked.
-    pub(in crate::sm) fresh: bool,
+    /// True if an instruction arrived since the fixed-latency units were last examined.
+    pub(in crate::sm) has_new: bool,
 }
 
-/// All kinds but the load/store unit.
+/// All kinds except the load/store unit.
 pub(in crate::sm) const FIXED_LATENCY: u16 = !(1 << UnitKind::Mem as u8);
 
 impl StageRegisters {
     pub(in crate::sm) fn new() -> Self {
-        Self { slots: [[0; MAX_PLACES]; KINDS], taken: [0; KINDS], any: 0, freed: 0, fresh: false }
+        Self { slots: [[0; MAX_SLOTS]; KINDS], taken: [0; KINDS], any: 0, freed: 0, has_new: false }
     }
 
-    /// Lets the units look at every register in the next cycle.
+    /// Makes the units examine every register in the next cycle.
     pub(in crate::sm) fn wake(&mut self) {
-        self.fresh = true;
+        self.has_new = true;
     }
 
     #[inline]
@@ -134,16 +135,16 @@ impl StageRegisters {
 
     #[inline]
     pub(in crate::sm) fn slot(&self, kind: UnitKind, place: usize) -> u8 {
-        self.slots[kind as usize][place & (MAX_PLACES - 1)]
+        self.slots[kind as usize][place & (MAX_SLOTS - 1)]
     }
 
     #[inline]
     pub(in crate::sm) fn put(&mut self, kind: UnitKind, place: usize, flight: u8) {
-        debug_assert!(self.taken[kind as usize] >> place & 1 == 0, "place {place} of {kind:?} is taken");
-        self.slots[kind as usize][place & (MAX_PLACES - 1)] = flight;
+        debug_assert!(self.taken[kind as usize] >> place & 1 == 0, "slot {place} of {kind:?} is occupied");
+        self.slots[kind as usize][place & (MAX_SLOTS - 1)] = flight;
         self.taken[kind as usize] |= 1 << place;
         self.any |= 1 << kind as u8;
-        self.fresh |= kind != UnitKind::Mem;
+        self.has_new |= kind != UnitKind::Mem;
     }
 
     #[inline]
@@ -154,10 +155,10 @@ impl StageRegisters {
         if *taken == 0 {
             self.any &= !(1 << kind as u8);
         }
-        self.slots[kind as usize][place & (MAX_PLACES - 1)]
+        self.slots[kind as usize][place & (MAX_SLOTS - 1)]
     }
 
-    /// The place whose instruction was issued first.
+    /// Returns the slot whose instruction was issued first.
     #[inline]
     pub(in crate::sm) fn oldest(&self, kind: UnitKind, table: &IssuedTable) -> Option<usize> {
         let mut left = self.taken[kind as usize];

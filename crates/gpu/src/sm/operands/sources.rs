@@ -5,22 +5,23 @@ use warpshard_workload::StaticInst;
 /// The banks that an instruction reads.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::sm) struct Sources {
-    /// All of them, as a set.
+    /// All banks that are read, as a set.
     pub(super) once: u64,
-    /// The bank of each source, a byte for each, and which sources are read.
+    /// The bank of each source, a byte for each.
     banks: u32,
+    /// The set of sources that are read.
     distinct: u8,
-    /// How many registers.
+    /// Number of registers that are read.
     pub(in crate::sm) count: u8,
-    /// Whether some bank holds several of them.
+    /// True if a bank holds several of the registers.
     pub(super) crowded: bool,
 }
 
 impl Sources {
-    /// Those of which `banks` has a byte for each source, and `distinct` says which are read; they are `count`.
+    /// Creates the banks: `banks` has a byte for each source, `distinct` is the set of sources that are read, and `count` is their number.
     #[inline]
     pub(super) fn new(banks: u32, distinct: u8, count: u8) -> Self {
-        // Without branches: the number of sources is unpredictable, and the work for an absent one costs less than a misprediction.
+        // No branches: the number of sources is unpredictable, and the work for an absent source costs less than a misprediction.
         let (mut once, mut twice) = (0, 0);
         for i in 0..4 {
             let read = distinct >> i & 1;
@@ -31,7 +32,7 @@ impl Sources {
         Self { once, banks, distinct, count, crowded: twice != 0 }
     }
 
-    /// The banks that hold at least two, three and four of the registers.
+    /// Returns the banks that hold at least two, three and four of the registers.
     pub(super) fn again(&self) -> [u64; 3] {
         let (mut once, [mut twice, mut thrice, mut four]) = (0, [0; 3]);
         for i in 0..4 {
@@ -49,7 +50,7 @@ impl Sources {
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 pub(in crate::sm) struct Banks {
     per_group: u32,
-    /// What chooses the bank, where their number is a power of two.
+    /// The mask that selects the bank, if the number of banks is a power of two.
     mask: Option<u32>,
 }
 
@@ -58,14 +59,14 @@ impl Banks {
         Self { per_group, mask: per_group.is_power_of_two().then_some(per_group - 1) }
     }
 
-    /// The banks of the registers that an instruction of a warp reads, each once though it may be named twice, and of the one that it
-    /// writes (any, where it writes none).
+    /// Returns the banks of the registers that an instruction of a warp reads, each register once even if it is a source twice, and the
+    /// bank of the register that it writes (an arbitrary bank if it writes none).
     #[inline]
     pub(in crate::sm) fn of(&self, inst: &StaticInst, warp: usize, group: usize) -> (Sources, u8) {
         // Register numbers count from one here, as in the reference.
         let (first, shift) = (group as u32 * self.per_group, warp as u32 + 1);
         let (banks, written) = match self.mask {
-            // All four at once: none of the bytes carries, since their sum is below 128.
+            // All four bytes are added at the same time: none of them carries, since their sum is below 128.
             Some(mask) => {
                 let each = |value: u32| value * 0x0101_0101;
                 let banks = ((inst.registers.low_bits + each(shift & mask)) & each(mask)) + each(first);
@@ -76,8 +77,8 @@ impl Banks {
         (Sources::new(banks, inst.registers.distinct, inst.registers.reads), written as u8)
     }
 
-    /// The banks of the sources, a byte for each, and of the destination where the number of banks is not a power of two.
-    // The numbers alone: what comes in memory would have the other way write its result there too.
+    /// Returns the banks of the sources, a byte for each, and of the destination, if the number of banks is not a power of two.
+    // Returns plain numbers: a result in memory would force the other branch to write its result to memory, too.
     #[cold]
     fn by_division(&self, inst: &StaticInst, first: u32, shift: u32) -> (u32, u32) {
         let bank = |register: u16| first + (u32::from(register) + shift) % self.per_group;
@@ -85,10 +86,10 @@ impl Banks {
     }
 }
 
-/// How many banks a set of a few has.
+/// Returns the number of banks in a set with few members.
 #[inline]
-pub(super) fn few(banks: u64) -> u64 {
-    // One, nearly always; counting bits takes a dozen instructions where the host's are not known.
+pub(super) fn count_few(banks: u64) -> u64 {
+    // The result is nearly always one; counting bits takes a dozen instructions if the features of the host's processor are not known.
     let others = banks & banks.wrapping_sub(1);
     if others == 0 { u64::from(banks != 0) } else { u64::from(banks.count_ones()) }
 }
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_sources_of_one_bank_are_told_whichever_it_is() {
+    fn several_sources_in_one_bank_are_counted() {
         for bank in [0, 1, 31, 62, 63u8] {
             let other = if bank == 63 { 0 } else { bank + 1 };
             let of = |banks: [u8; 4], distinct: u8| Sources::new(u32::from_le_bytes(banks), distinct, distinct.count_ones() as u8);

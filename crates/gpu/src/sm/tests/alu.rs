@@ -1,11 +1,11 @@
-//! Fixed-latency instructions: dependent and independent chains, schedulers, banks, result buses, fetch.
+//! Tests of fixed-latency instructions: dependent and independent chains, schedulers, banks, result buses, fetch.
 
 use warpshard_config::machine::WarpOrder;
 
 use super::*;
 use crate::test_machine::test_machine;
 
-/// Gaps between consecutive issues.
+/// Returns the gaps between consecutive issues.
 fn gaps(issues: &[u64]) -> Vec<u64> {
     issues.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
@@ -32,7 +32,7 @@ fn a_dependent_imad_issues_every_seven_cycles() {
 
 #[test]
 fn the_first_instruction_issues_two_cycles_after_the_cta_starts() {
-    // Started at the end of cycle 0, fetched and decoded in 1, issued in 2.
+    // The warp starts at the end of cycle 0, is fetched and decoded in cycle 1, and issues in cycle 2.
     assert_eq!(chain(OpClass::Sp, &[1, 2, 3], 1)[0], 2);
 }
 
@@ -49,7 +49,7 @@ fn an_instruction_without_sources_skips_the_cycle_of_reading() {
         program.all(op(OpClass::Alu, 1, &[]));
     }
     let issues = Bench::single(&test_machine(), 32, program.exit()).issues();
-    assert!(gaps(&issues[..6]).iter().all(|gap| *gap == 6), "a write after a write waits too: {issues:?}");
+    assert!(gaps(&issues[..6]).iter().all(|gap| *gap == 6), "a write after a write also waits: {issues:?}");
 }
 
 #[test]
@@ -96,14 +96,14 @@ fn two_classes_share_an_issue_slot_but_not_a_unit() {
     assert!((50..=55).contains(&span), "50 instructions of two units took {span} cycles");
 }
 
-/// The warp of scheduler 0, of two that it has, that issued in the cycle that was run last; `before` instructions had been issued.
+/// Returns the warp of scheduler 0, which has two, that issued in the last cycle; `before` instructions had been issued.
 fn issuer(bench: &Bench, before: u64) -> Option<u8> {
     let last = Cycle(bench.now.0 - 1);
     let issued = bench.kernel().warp_instructions > before;
     [0, 4].into_iter().find(|&warp| issued && bench.sm.core.warps.last_issue[usize::from(warp)] == last)
 }
 
-/// The warps of scheduler 0 in the order of their issues: 0 and 4 execute 20 instructions each without stalls.
+/// Returns the warps of scheduler 0 in the order of their issues: warps 0 and 4 execute 20 instructions each without stalls.
 fn order(policy: WarpOrder) -> Vec<u8> {
     let mut machine = test_machine();
     machine.gpu.sm.order = policy;
@@ -124,7 +124,7 @@ fn order(policy: WarpOrder) -> Vec<u8> {
 }
 
 #[test]
-fn round_robin_takes_warps_in_turn() {
+fn round_robin_rotates_over_the_warps() {
     let order = order(WarpOrder::Lrr);
     let turns = order[..30].windows(2).filter(|pair| pair[0] != pair[1]).count();
     assert!(turns >= 27, "{order:?}");
@@ -138,7 +138,7 @@ fn greedy_stays_with_a_warp_until_it_stalls() {
 }
 
 #[test]
-fn two_levels_let_a_group_issue_until_it_waits_for_memory() {
+fn two_level_order_issues_a_group_until_it_waits_for_memory() {
     let mut machine = test_machine();
     machine.gpu.sm.order = WarpOrder::TwoLevelLrr;
     machine.gpu.sm.ready_queue = 1;
@@ -159,7 +159,7 @@ fn two_levels_let_a_group_issue_until_it_waits_for_memory() {
         assert!(bench.now < Cycle(2000), "no end: {:#?}", bench.sm.waiting());
     }
     last.dedup();
-    assert_eq!(last, [0, 4, 0, 4], "each runs up to its load's first reader, then gives its place away");
+    assert_eq!(last, [0, 4, 0, 4], "each warp runs up to the first reader of its load, then frees its position");
 }
 
 #[test]
@@ -173,17 +173,17 @@ fn predicated_off_instructions_issue_and_count() {
 }
 
 #[test]
-fn fetch_serves_four_warps_a_cycle() {
+fn fetch_serves_four_warps_per_cycle() {
     let mut program = Program::new(64);
     program.all(op(OpClass::Sp, 1, &[2]));
     let issues = Bench::single(&test_machine(), 2048, program.exit()).issues();
-    // Three are decoded in the cycle of their fetch, the fourth in the next.
+    // Three instructions are decoded in the cycle of their fetch, and the fourth in the next cycle.
     let in_cycle = |cycle| issues.iter().filter(|at| **at == cycle).count();
     assert_eq!([in_cycle(1), in_cycle(2), in_cycle(3)], [0, 3, 4]);
 }
 
 #[test]
-fn a_result_bus_takes_one_result_a_cycle() {
+fn a_result_bus_accepts_one_result_per_cycle() {
     let mut machine = test_machine();
     let run = |machine: &Machine| {
         let mut program = Program::new(4);
@@ -227,9 +227,9 @@ fn an_instruction_cache_miss_holds_only_its_warp() {
 }
 
 #[test]
-fn of_two_complete_collectors_of_a_sub_core_the_lower_always_leaves_first() {
-    // Eight independent chains fill both collectors; the higher one starves, so that the chains fall apart and the warp
-    // waits for registers although the unit idles. In Accel-Sim a turn of this loop takes 79 cycles; fair turns would take 70.
+fn the_lower_of_two_complete_collectors_leaves_first() {
+    // Eight independent chains fill both collectors. The higher collector starves, so that the chains fall apart and the warp waits for
+    // registers although the unit idles. In Accel-Sim an iteration of this loop takes 79 cycles; fair service would take 70.
     let mut program = Program::new(1);
     let alu = |class, dst, src: &[u16]| op(class, dst, src);
     for _ in 0..64 {

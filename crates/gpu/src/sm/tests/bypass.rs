@@ -1,4 +1,4 @@
-//! CTAs whose loads go past the L1: which ones, and what of them does.
+//! Tests of CTAs whose loads bypass the L1: selection of the CTAs, and the affected accesses.
 
 use warpshard_protocol::Preemption;
 
@@ -7,10 +7,11 @@ use super::*;
 use crate::sm::SmDecision;
 use crate::test_machine::{kernel_info, test_machine};
 
-/// Loads of a CTA.
+/// Number of loads of a CTA.
 const LOADS: u64 = 8;
 
-/// One warp that loads a line so often, each time waiting for the load before, stores to another, loads from local memory and does an atomic.
+/// Returns a program of one warp that loads a line `LOADS` times, each time after the previous load, stores to another line, loads from
+/// local memory and executes an atomic.
 fn program() -> Arc<CtaProgram> {
     let mut program = Program::new(1);
     for _ in 0..LOADS {
@@ -21,7 +22,7 @@ fn program() -> Arc<CtaProgram> {
     program.exit()
 }
 
-/// Runs CTAs of two kernels, four at a time, of which so many of the first kernel are to bypass the L1.
+/// Runs CTAs of two kernels, four at a time; `wanted` has the number of CTAs of each kernel that are to bypass the L1.
 fn run(wanted: &[(u32, u32)]) -> SmStats {
     let kernels = vec![(kernel_info(32, 6), program()), (kernel_info(32, 6), program())];
     let mut bench = Bench::new(&test_machine(), kernels);
@@ -43,7 +44,7 @@ fn writes(kernel: &KernelCounters) -> u64 {
 }
 
 #[test]
-fn so_many_resident_ctas_of_a_kernel_bypass_and_only_its_global_loads_do() {
+fn the_bypass_limit_applies_to_resident_ctas_and_global_loads() {
     let none = run(&[]);
     assert_eq!((none.kernels[0].ctas_bypassing, none.kernels[0].l1_bypasses), (0, 0));
     let all = run(&[(0, 8)]);
@@ -51,12 +52,12 @@ fn so_many_resident_ctas_of_a_kernel_bypass_and_only_its_global_loads_do() {
     assert_eq!((reads(&all.kernels[0]), writes(&all.kernels[0])), (6, 6), "local loads and stores still go to the L1");
     let one = run(&[(0, 1)]);
     let tagged = one.kernels[0].ctas_bypassing;
-    assert!((2..6).contains(&tagged), "one at a time, and another when it has ended: {tagged}");
+    assert!((2..6).contains(&tagged), "one CTA at a time bypasses the L1: {tagged}");
     assert_eq!(one.kernels[0].l1_bypasses, tagged * LOADS);
 }
 
 #[test]
-fn every_access_goes_either_to_the_l1_or_past_it() {
+fn every_access_either_uses_or_bypasses_the_l1() {
     for wanted in [&[][..], &[(0, 1)], &[(0, 2), (1, 1)], &[(0, 8), (1, 8)]] {
         for kernel in run(wanted).kernels.iter() {
             assert_eq!(reads(&kernel) + writes(&kernel) + kernel.l1_bypasses, kernel.memory_accesses, "{wanted:?}");
@@ -66,7 +67,7 @@ fn every_access_goes_either_to_the_l1_or_past_it() {
 }
 
 #[test]
-fn a_new_number_holds_for_ctas_that_start_after_it() {
+fn a_new_bypass_limit_applies_to_ctas_that_start_later() {
     let mut bench = Bench::new(&test_machine(), vec![(kernel_info(32, 4), program())]);
     bench.sm.apply(Cycle(0), &SmDecision::Bypass { kernel: KernelIndex(0), ctas: 1 });
     (0..2).for_each(|cta| bench.bind(0, cta));
@@ -76,11 +77,11 @@ fn a_new_number_holds_for_ctas_that_start_after_it() {
     (2..4).for_each(|cta| bench.bind(0, cta));
     bench.finish();
     let kernel = bench.kernel();
-    assert_eq!((kernel.ctas_bypassing, kernel.l1_bypasses), (1, LOADS), "the first goes on bypassing");
+    assert_eq!((kernel.ctas_bypassing, kernel.l1_bypasses), (1, LOADS), "the first CTA still bypasses the L1");
 }
 
 #[test]
-fn a_cta_that_comes_back_is_tagged_anew() {
+fn a_resumed_cta_is_tagged_again() {
     for (before, after) in [(1, 0), (0, 1)] {
         let mut bench = Bench::new(&test_machine(), vec![(kernel_info(32, 1), program())]);
         bench.latency = 60;
@@ -95,10 +96,10 @@ fn a_cta_that_comes_back_is_tagged_anew() {
         bench.sm.apply(bench.now, &SmDecision::Bypass { kernel: KernelIndex(0), ctas: after });
         bench.sm.apply(bench.now, &SmDecision::Preempt(Preemption::Switch));
         let mut grid = Grid::default();
-        while bench.sm.resident_ctas() > 0 || bench.sm.next_event() < Cycle::NEVER || !bench.coming.is_empty() {
+        while bench.sm.resident_ctas() > 0 || bench.sm.next_event() < Cycle::NEVER || !bench.incoming.is_empty() {
             assert!(bench.now < Cycle(1_000_000), "no end: {:#?}", bench.sm.waiting());
             bench.run(60);
-            grid.hand_out(&mut bench);
+            grid.rebind(&mut bench);
         }
         bench.sm.settle(bench.now);
         assert_eq!(bench.stats().sm.ctas_switched, 1);

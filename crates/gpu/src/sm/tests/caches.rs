@@ -1,4 +1,4 @@
-//! Effects of replacement policies and prefetchers of the L1 on whole programs.
+//! Tests of the effects of replacement policies and prefetchers of the L1 on whole programs.
 
 use warpshard_config::machine::{Prefetch, Replacement};
 
@@ -7,7 +7,7 @@ use warpshard_seam::Identity;
 use super::*;
 use crate::test_machine::test_machine;
 
-/// A machine with an L1 of one set of 16 ways.
+/// Returns a machine with an L1 of one set of 16 ways.
 fn small(replacement: Replacement) -> Machine {
     let mut machine = test_machine();
     let l1 = &mut machine.gpu.sm.l1;
@@ -18,14 +18,14 @@ fn small(replacement: Replacement) -> Machine {
     machine
 }
 
-/// A machine whose L1 prefetches.
+/// Returns a machine whose L1 prefetches.
 fn prefetching(prefetch: Prefetch, distance: u32) -> Machine {
     let mut machine = test_machine();
     (machine.gpu.sm.l1.prefetch, machine.gpu.sm.l1.prefetch_distance) = (prefetch, distance);
     machine
 }
 
-/// Loads of one warp, each of which waits for the one before it.
+/// Returns a bench with loads of one warp, each of which waits for the one before it.
 fn chain(machine: &Machine, addresses: impl IntoIterator<Item = u64>) -> Bench {
     let mut program = Program::new(1);
     for address in addresses {
@@ -48,12 +48,12 @@ fn a_scan_takes_the_reused_lines_from_lru_and_not_from_srrip() {
         (bench.kernel().l1_read_hits, end)
     };
     let (lru, srrip) = (run(Replacement::Lru), run(Replacement::Srrip));
-    assert_eq!(lru.0, 12 * 8, "under LRU only the second reading of a round hits");
+    assert_eq!(lru.0, 12 * 8, "under LRU only the second read of a round hits");
     assert!(srrip.0 >= lru.0 + 10 * 8, "{} hits, {} under LRU", srrip.0, lru.0);
     assert!(srrip.1 < lru.1, "{} cycles, {} under LRU", srrip.1, lru.1);
 }
 
-/// Demand misses, the last cycle, and what the prefetcher counted.
+/// Returns the demand misses, the last cycle, and the counters of the prefetcher.
 fn run(machine: &Machine, addresses: impl IntoIterator<Item = u64>) -> (u64, u64, Option<PrefetchCounters>) {
     let mut bench = chain(machine, addresses);
     let end = bench.finish();
@@ -68,10 +68,10 @@ fn the_next_line_is_there_when_a_stream_comes_to_it() {
     assert!(misses == 64 && none.is_none(), "without a prefetcher nothing is counted");
     let (fewer, earlier, counters) = run(&prefetching(Prefetch::NextLine, 1), stream());
     let counters = counters.expect("there is a prefetcher");
-    assert_eq!(fewer, 1, "only the first line is missed");
+    assert_eq!(fewer, 1, "only the first line misses");
     assert!(earlier < end - 20 * 64, "{earlier} cycles, {end} without");
     assert_eq!((counters.prefetches_issued, counters.prefetches_useful + counters.prefetches_late), (64, 63));
-    assert!(counters.prefetches_late > 20, "after a hit, one line ahead comes too late");
+    assert!(counters.prefetches_late > 20, "a prefetch of one line ahead after a hit is late");
     let (_, earliest, counters) = run(&prefetching(Prefetch::NextLine, 8), stream());
     assert!(earliest < earlier, "{earliest} cycles at a distance of eight, {earlier} at one");
     assert!(counters.is_some_and(|counters| counters.prefetches_useful >= 48 && counters.prefetches_late <= 8));
@@ -89,7 +89,7 @@ fn reads_carry_the_signature_of_their_instruction_and_warp() {
     let mut sent: Vec<_> = bench.requests().iter().map(|(_, packet)| (packet.addr.0, packet.bytes)).collect();
     sent.sort_unstable();
     let read = |instruction, warp| Identity::signature(instruction, warp);
-    assert_eq!(sent, [(0x1000, read(0, 0)), (0x1800, 0xf), (0x2000, read(0, 1)), (0x2800, 0xf)], "and writes their bytes");
+    assert_eq!(sent, [(0x1000, read(0, 0)), (0x1800, 0xf), (0x2000, read(0, 1)), (0x2800, 0xf)], "the bytes are also written");
 }
 
 #[test]

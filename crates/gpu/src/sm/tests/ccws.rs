@@ -1,4 +1,4 @@
-//! CCWS in an SM: what counts as lost locality, and whose loads wait for it.
+//! Tests of CCWS in an SM: lost locality, and the warps whose loads are held back.
 
 use warpshard_config::machine::{Allocate, Ccws};
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::sm::CcwsCounters;
 use crate::test_machine::test_machine;
 
-/// An L1 of one line, which every other line that is read takes.
+/// Returns a machine with an L1 of one line, which every read of another line evicts.
 fn one_line(allocate: Allocate, k_throttle: u32) -> Machine {
     let mut machine = test_machine();
     let sm = &mut machine.gpu.sm;
@@ -19,7 +19,7 @@ fn one_line(allocate: Allocate, k_throttle: u32) -> Machine {
     machine
 }
 
-/// Two warps read a line each, and once what they read is there read it again, `times` times in all.
+/// Returns a program of two warps that read one line each, and read it again after the data arrives, `times` times in all.
 fn readers(times: u16) -> Arc<CtaProgram> {
     let mut program = Program::new(2);
     for warp in 0..2 {
@@ -40,8 +40,8 @@ fn outcome(machine: &Machine, program: Arc<CtaProgram>) -> (CcwsCounters, u64) {
 
 #[test]
 fn a_line_lost_to_another_warp_and_read_again_is_lost_locality() {
-    // The first reads lose nothing. Each further one finds that the other warp's line took the place of its own. Where lines
-    // make room when data comes, both first reads are under way together, and the line that came last is still there.
+    // The first reads lose nothing. Each further read finds that the line of the other warp replaced its line. If lines are evicted when
+    // data arrives, both first reads are outstanding together, and the line that arrived last is still present.
     for (allocate, hits) in [(Allocate::OnMiss, 2), (Allocate::OnFill, 1)] {
         let (counters, _) = outcome(&one_line(allocate, 1), readers(2));
         assert_eq!(counters.ccws_victim_hits, hits, "{allocate:?}");
@@ -49,7 +49,7 @@ fn a_line_lost_to_another_warp_and_read_again_is_lost_locality() {
 }
 
 #[test]
-fn a_warp_alone_loses_no_locality_to_itself_while_its_lines_fit() {
+fn a_single_warp_whose_lines_fit_loses_no_locality() {
     let mut program = Program::new(1);
     for _ in 0..4 {
         program.access(0, mem(MemKind::Load, MemSpace::Global, 1, &[1]), LaneMask(1), &[0x1_0000]);
@@ -64,7 +64,7 @@ fn a_store_and_a_line_that_was_only_invalidated_are_no_lost_locality() {
     let mut program = Program::new(1);
     let load = mem(MemKind::Load, MemSpace::Global, 1, &[1]);
     program.access(0, load, LaneMask(1), &[0x1_0000]);
-    // The fence empties the L1 of this machine.
+    // The fence invalidates the L1.
     program.one(0, op(OpClass::Fence, NO_REGISTER, &[]), LaneMask::FULL);
     program.access(0, load, LaneMask(1), &[0x1_0000]);
     program.access(0, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask(1), &[0x2_0000]);
@@ -75,21 +75,21 @@ fn a_store_and_a_line_that_was_only_invalidated_are_no_lost_locality() {
 }
 
 #[test]
-fn who_lost_locality_loads_alone_until_the_score_has_fallen() {
-    // With a factor of 1 two warps that issued three instructions or more cannot reach the cutoff with their first hit:
-    // 1 x 1 x 200 / 3 is below the base score. With 1000, the first to lose its line has the L1 for itself.
+fn a_warp_with_lost_locality_loads_alone_until_its_score_falls() {
+    // With a factor of 1, two warps that issued three instructions or more cannot reach the cutoff with their first hit: 1 x 1 x 200 / 3 is
+    // below the base score. With 1000, the first warp that loses its line gets exclusive use of the L1.
     let (free, _) = outcome(&one_line(Allocate::OnMiss, 1), readers(12));
     let (held, _) = outcome(&one_line(Allocate::OnMiss, 1000), readers(12));
-    assert_eq!(free.ccws_victim_hits, 22, "each takes the line from the other every time");
+    assert_eq!(free.ccws_victim_hits, 22, "each warp evicts the line of the other every time");
     assert!(held.ccws_victim_hits < 8, "{held:?}");
     assert!(held.ccws_held_load_cycles > 200 && held.ccws_held_load_cycles <= held.ccws_throttled_cycles, "{held:?}");
-    assert_eq!(held.ccws_throttled_warp_cycles, held.ccws_throttled_cycles, "one of two is held");
+    assert_eq!(held.ccws_throttled_warp_cycles, held.ccws_throttled_cycles, "one of two warps is held");
 }
 
 #[test]
 fn other_instructions_of_a_held_warp_issue() {
-    // Warp 1 reads first, and again when warp 0's line has taken the place of its own. Then it has the L1 for itself, and
-    // warp 0 computes before its next read has to wait.
+    // Warp 1 reads first, and reads again when the line of warp 0 has replaced its line. Then warp 1 has exclusive use of the L1, and warp
+    // 0 computes before its next read has to wait.
     let mut program = Program::new(2);
     for warp in 0..2 {
         for time in 0..6 {

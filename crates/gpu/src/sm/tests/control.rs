@@ -1,13 +1,13 @@
-//! Cores with control words: the rules of issue, one by one, against cycles reckoned by hand.
+//! Tests of cores with control words: the rules of issue, one by one, against cycles computed by hand.
 
 use warpshard_config::Override;
 use warpshard_config::machine::{ControlCore, CoreStyle, WarpOrder};
-use warpshard_workload::{BarrierAccess, BarrierOp, Beside, Mbarrier, Pipe};
+use warpshard_workload::{AsyncOp, BarrierAccess, BarrierOp, Mbarrier, Pipe};
 
 use super::*;
 use crate::test_machine::test_machine;
 
-/// The test machine with such a core, whose instruction caches cost nothing.
+/// Returns the test machine with a core with control words, whose instruction caches have no latency.
 pub(super) fn machine() -> Machine {
     let mut machine = test_machine();
     let sm = &mut machine.gpu.sm;
@@ -20,7 +20,7 @@ pub(super) fn words(stall: u8, pipe: Pipe) -> Control {
     Control { stall, pipe, ..Control::NONE }
 }
 
-/// Gaps between the issues of a warp that executes these, and the last before its exit.
+/// Returns the gaps between the issues of a warp that executes `code`, including the gap before its exit.
 fn gaps(code: &[StaticInst]) -> Vec<u64> {
     gaps_on(&machine(), code)
 }
@@ -45,28 +45,29 @@ fn a_warp_issues_again_when_its_stall_count_is_over() {
 }
 
 #[test]
-fn registers_are_not_looked_at_where_there_are_control_words() {
+fn control_words_replace_the_register_scoreboard() {
     let inst = alu(1, &[1], words(1, Pipe::Fma));
     assert_eq!(gaps(&[inst; 4]), [1, 1, 1]);
 }
 
-/// Without control words the same chain waits for the result.
+/// Without control words a chain of dependent instructions waits for each result.
 #[test]
 fn without_control_words_an_instruction_waits_for_its_registers() {
     let inst = alu(1, &[1], Control { pipe: Pipe::Fma, ..Control::NONE });
     assert_eq!(gaps(&[inst; 4]), [4, 4, 4]);
 }
 
-/// A machine may do without the words that the code has.
+/// A machine can ignore the control words of the code.
 #[test]
-fn a_machine_without_control_words_looks_at_registers() {
+fn a_machine_without_control_words_uses_the_scoreboard() {
     let mut machine = machine();
     machine.gpu.sm.control.words = false;
     let inst = alu(1, &[1], words(1, Pipe::Fma));
     assert_eq!(gaps_on(&machine, &[inst; 4]), [4, 4, 4]);
 }
 
-/// FFMA with three operands of one bank: two cycles of reads more than one, which the reuse cache saves.
+/// The instruction is an FFMA with three operands in one bank. Two cycles of reads more than one instruction needs are the cost that the
+/// reuse cache avoids.
 #[test]
 fn a_machine_without_a_reuse_cache_reads_marked_operands_again() {
     let mut machine = machine();
@@ -78,7 +79,7 @@ fn a_machine_without_a_reuse_cache_reads_marked_operands_again() {
 }
 
 #[test]
-fn a_pipe_of_half_width_takes_an_instruction_every_second_cycle() {
+fn a_pipe_of_half_width_accepts_an_instruction_every_second_cycle() {
     let (half, full) = (alu(1, &[2], words(1, Pipe::Alu)), alu(3, &[5], words(1, Pipe::Fma)));
     assert_eq!(gaps(&[half; 4]), [2, 2, 2]);
     assert_eq!(gaps(&[half, full, half, full]), [1, 1, 1]);
@@ -86,16 +87,16 @@ fn a_pipe_of_half_width_takes_an_instruction_every_second_cycle() {
 
 /// The consumer waits for counter 0; the stall count of the producer decides whether it sees the increment.
 #[test]
-fn a_counter_is_seen_a_cycle_late_and_holds_until_the_result() {
+fn a_counter_is_visible_a_cycle_late_and_holds_until_the_result() {
     let producer = |stall| alu(1, &[2], Control { counters: 0x70, ..words(stall, Pipe::Xu) });
     let consumer = alu(3, &[1], Control { wait: 1, ..words(1, Pipe::Fma) });
     assert_eq!(gaps(&[producer(2), consumer]), [17]);
-    assert_eq!(gaps(&[producer(1), consumer]), [1], "too early, as on the hardware");
+    assert_eq!(gaps(&[producer(1), consumer]), [1], "the consumer issues too early, as on the hardware");
 }
 
-/// The first of two results comes after 17 cycles, the second eight later.
+/// The first of two results arrives after 17 cycles, and the second eight cycles later.
 #[test]
-fn depbar_lets_a_counter_keep_some() {
+fn depbar_continues_with_outstanding_results() {
     let producer = alu(1, &[2], Control { counters: 0x70, ..words(2, Pipe::Xu) });
     let depbar = |most: u16| StaticInst {
         control: Control { at_most: Some(most << 3), ..words(4, Pipe::Alu) },
@@ -118,8 +119,8 @@ fn operands_in_one_bank_cost_bubbles_and_reuse_saves_one() {
     assert_eq!(gaps(&[two; 6]), [1, 1, 1, 1, 1]);
 }
 
-/// Five are taken one after the other; the sixth when the first has left for the load/store unit: 2 cycles to the queue, 6 through
-/// the address unit. Then one every four cycles, the interval of the address unit.
+/// Five instructions issue one after the other. The sixth issues when the first has left for the load/store unit: 2 cycles to the queue and
+/// 6 through the address unit. Then one issues every four cycles, the interval of the address unit.
 #[test]
 fn five_memory_instructions_wait_in_a_sub_core() {
     let mut program = Program::new(1);
@@ -132,8 +133,8 @@ fn five_memory_instructions_wait_in_a_sub_core() {
     assert_eq!(from_first, [0, 1, 2, 3, 4, 8, 12, 16, 20]);
 }
 
-/// Two warps in two sub-cores have three stores each, which keep the load/store unit for 32 cycles; the second of a warp comes too late to follow its
-/// first one at once.
+/// Two warps in two sub-cores have three stores each, which occupy the load/store unit for 32 cycles. The second store of a warp arrives
+/// too late to follow the first one immediately.
 #[test]
 fn the_load_store_unit_stays_with_a_warp() {
     let mut program = Program::new(2);
@@ -150,9 +151,9 @@ fn the_load_store_unit_stays_with_a_warp() {
     assert_eq!(stores, [0x000, 0x100, 0x101, 0x102, 0x001, 0x002]);
 }
 
-/// Four warps reach the barrier in one cycle, and the barrier unit sees one in two cycles.
+/// Four warps reach the barrier in one cycle, and the barrier unit handles one warp per two cycles.
 #[test]
-fn a_barrier_takes_its_warps_one_by_one() {
+fn the_barrier_unit_handles_warps_one_by_one() {
     let spec = machine().gpu.sm.control;
     for warps in [1, 4] {
         let mut program = Program::new(warps);
@@ -165,7 +166,7 @@ fn a_barrier_takes_its_warps_one_by_one() {
 }
 
 #[test]
-fn a_warp_goes_on_when_its_control_flow_is_resolved() {
+fn a_warp_continues_when_its_control_flow_is_resolved() {
     let next = alu(1, &[2], words(1, Pipe::Fma));
     for (pipe, cycles) in [(Pipe::Branch, 5), (Pipe::Converge, 13), (Pipe::Call, 26)] {
         let inst = StaticInst { control: words(5, pipe), ..op(OpClass::Branch, NO_REGISTER, &[]) };
@@ -173,8 +174,8 @@ fn a_warp_goes_on_when_its_control_flow_is_resolved() {
     }
 }
 
-/// When the CTA of one warp ends that issues `code` and its exit, and what follows its stores.
-fn end_and_answer(machine: &Machine, code: &[StaticInst]) -> (u64, Option<u64>) {
+/// Returns the end cycle of the CTA of one warp that issues `code` and its exit, and the cycle of the message that follows its stores.
+fn end_and_acknowledgement(machine: &Machine, code: &[StaticInst]) -> (u64, Option<u64>) {
     let mut program = Program::new(1);
     for inst in code {
         if inst.mem.is_some() {
@@ -187,9 +188,9 @@ fn end_and_answer(machine: &Machine, code: &[StaticInst]) -> (u64, Option<u64>) 
     bench.finish();
     let at = |which: fn(&Payload) -> bool| bench.sent.iter().find(|(_, payload)| which(payload)).map(|(at, _)| at.0);
     let end = at(|payload| matches!(payload, Payload::CtaDone(_))).expect("the CTA ends");
-    let left = at(|payload| matches!(payload, Payload::StoresLeft(_)));
-    assert!(left.is_none_or(|left| left == end), "the grid scheduler learns it with the end");
-    let answered = at(|payload| matches!(payload, Payload::StoresAnswered(_)));
+    let left = at(|payload| matches!(payload, Payload::StoresPending(_)));
+    assert!(left.is_none_or(|left| left == end), "the grid scheduler is notified with the end");
+    let answered = at(|payload| matches!(payload, Payload::StoresAcknowledged(_)));
     assert_eq!(left.is_some(), answered.is_some());
     (end, answered)
 }
@@ -198,19 +199,19 @@ fn end_and_answer(machine: &Machine, code: &[StaticInst]) -> (u64, Option<u64>) 
 fn a_warp_ends_when_its_exit_is_resolved_and_its_stores_have_left() {
     let exit = |pipe| StaticInst { control: words(5, pipe), ..op(OpClass::Exit, NO_REGISTER, &[]) };
     let store = StaticInst { control: words(1, Pipe::Alu), ..mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1, 2]) };
-    let (branch, none) = end_and_answer(&machine(), &[exit(Pipe::Branch)]);
-    assert_eq!((end_and_answer(&machine(), &[exit(Pipe::Exit)]), none), ((branch + 12, None), None), "17 cycles in place of 5");
-    let (end, answered) = end_and_answer(&machine(), &[store, exit(Pipe::Exit)]);
+    let (branch, none) = end_and_acknowledgement(&machine(), &[exit(Pipe::Branch)]);
+    assert_eq!((end_and_acknowledgement(&machine(), &[exit(Pipe::Exit)]), none), ((branch + 12, None), None), "17 cycles in place of 5");
+    let (end, answered) = end_and_acknowledgement(&machine(), &[store, exit(Pipe::Exit)]);
     let mut waits = machine();
     waits.gpu.sm.control.waits_for_stores = true;
-    let (late, told) = end_and_answer(&waits, &[store, exit(Pipe::Exit)]);
+    let (late, told) = end_and_acknowledgement(&waits, &[store, exit(Pipe::Exit)]);
     assert!(end + 100 < late, "{end} and {late}");
     assert!(answered.is_some_and(|answered| answered <= late && answered + 10 > late), "{answered:?} and {late}");
-    assert_eq!(told, None, "nothing follows where the end waits");
+    assert_eq!(told, None, "no message follows if the end waits for the stores");
 }
 
 #[test]
-fn a_fence_stands_for_the_time_of_its_scope() {
+fn a_fence_takes_the_time_of_its_scope() {
     for (scope, cycles) in [(FenceScope::Cta, 33), (FenceScope::Gpu, 715), (FenceScope::System, 1458)] {
         let fence = StaticInst { control: Control { scope, ..words(1, Pipe::Alu) }, ..op(OpClass::Fence, NO_REGISTER, &[]) };
         assert_eq!(gaps(&[fence, alu(1, &[2], words(1, Pipe::Fma))]), [cycles]);
@@ -218,15 +219,15 @@ fn a_fence_stands_for_the_time_of_its_scope() {
 }
 
 #[test]
-fn a_constant_operand_holds_its_warp_until_its_line_is_there() {
+fn a_constant_operand_holds_its_warp_until_its_line_arrives() {
     let plain = alu(1, &[2], words(1, Pipe::Fma));
     let with = |address| StaticInst { control: Control { constant: Some(address), ..plain.control }, ..plain };
-    // A line has 64 bytes; from 0x240 on it is the next one.
+    // A line has 64 bytes; addresses from 0x240 on are in the next line.
     assert_eq!(gaps(&[plain, with(0x210), with(0x230), with(0x240), with(0x210), plain]), [80, 1, 80, 1, 1]);
 }
 
 #[test]
-fn the_result_of_an_ldc_that_misses_comes_later() {
+fn an_ldc_miss_delays_the_result() {
     let mut program = Program::new(1);
     let ldc = StaticInst { control: Control { counters: 0x70, ..words(2, Pipe::Constant) }, ..op(OpClass::Alu, 1, &[]) };
     let reads: [&[u32]; 4] = [&[0x200], &[0x200], &[0x240, 0x280], &[]];
@@ -237,20 +238,20 @@ fn the_result_of_an_ldc_that_misses_comes_later() {
     let mut bench = Bench::single(&machine(), 32, program.exit());
     let issues = bench.issues();
     let waits: Vec<u64> = (0..4).map(|i| issues[2 * i + 1] - issues[2 * i]).collect();
-    assert_eq!(waits, [29 + 70, 29, 29 + 71, 29], "lines come one by one");
+    assert_eq!(waits, [29 + 70, 29, 29 + 71, 29], "lines arrive one by one");
     assert_eq!(bench.stats().sm.constant_misses, 3);
 }
 
-/// A group of copies: its counter falls with the last of them, which takes a round through memory.
+/// The counter of a group of copies is decremented with the last copy, which takes a round trip through memory.
 #[test]
 fn the_counter_of_a_group_of_copies_falls_with_the_last() {
     let mut program = Program::new(1);
     let copy = StaticInst {
-        control: Control { beside: Beside::Copy { past_l1: false }, ..words(1, Pipe::Alu) },
+        control: Control { async_op: AsyncOp::Copy { past_l1: false }, ..words(1, Pipe::Alu) },
         ..mem(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2])
     };
     let group = StaticInst {
-        control: Control { beside: Beside::CopyGroup, counters: 0x70, ..words(2, Pipe::Alu) },
+        control: Control { async_op: AsyncOp::CopyGroup, counters: 0x70, ..words(2, Pipe::Alu) },
         ..op(OpClass::Alu, NO_REGISTER, &[])
     };
     program.access(0, copy, LaneMask::FULL, &lanes(0x10_0000, 4));
@@ -262,18 +263,21 @@ fn the_counter_of_a_group_of_copies_falls_with_the_last() {
     assert!(issues[2] > answered, "{issues:?}, the answer comes in {answered}");
 }
 
-/// An arrival that comes when copies have ended opens a barrier no sooner than their answer; without copies before it, it does at once.
+/// An arrival after copies opens a barrier no sooner than the reply to the copies; without preceding copies it opens the barrier
+/// immediately.
 #[test]
-fn an_arrival_after_copies_waits_for_their_answer() {
+fn an_arrival_after_copies_waits_for_their_reply() {
     let wait_opens = |copies: bool| {
         let mut program = Program::new(1);
-        let barrier =
-            |control: Control| StaticInst { control: Control { beside: Beside::Barrier, ..control }, ..op(OpClass::Alu, NO_REGISTER, &[]) };
+        let barrier = |control: Control| StaticInst {
+            control: Control { async_op: AsyncOp::Barrier, ..control },
+            ..op(OpClass::Alu, NO_REGISTER, &[])
+        };
         let access = |op: BarrierOp| BarrierAccess { address: 0x400, op }.words();
         let one = Mbarrier { arrivals: 32, missing: 32, bytes: 0, phase: false };
         program.payload(0, barrier(words(2, Pipe::Alu)), &access(BarrierOp::Write(one.word())));
         let copy = StaticInst {
-            control: Control { beside: Beside::Copy { past_l1: true }, ..words(2, Pipe::Alu) },
+            control: Control { async_op: AsyncOp::Copy { past_l1: true }, ..words(2, Pipe::Alu) },
             ..mem(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2])
         };
         if copies {
@@ -288,26 +292,27 @@ fn an_arrival_after_copies_waits_for_their_answer() {
         (issues[issues.len() - 2], answered)
     };
     let (opened, answered) = wait_opens(true);
-    assert!(Some(opened) > answered, "it opens in {opened}, the answer comes in {answered:?}");
+    assert!(Some(opened) > answered, "the barrier opens in {opened}, the reply arrives in {answered:?}");
     let (alone, _) = wait_opens(false);
     assert!(alone < opened, "{alone} and {opened}");
 }
 
 #[test]
-fn the_youngest_warp_goes_first_and_goes_on() {
+fn the_youngest_warp_issues_first_and_continues() {
     let mut program = Program::new(8);
     for _ in 0..2 {
         program.all(alu(1, &[2], words(1, Pipe::Fma)));
     }
     let mut bench = Bench::single(&machine(), 256, program.exit());
     let _ = bench.issues();
-    // Warps 0 and 4 share a sub-core; the CTA ends in the same cycle for all, so only the order of their last issues tells.
+    // Warps 0 and 4 share a sub-core. The CTA ends in the same cycle for all warps, so only the order of their last issues shows the
+    // policy.
     let last = |warp: usize| bench.sm.core.warps.last_issue[warp];
     assert!(last(4) < last(0), "{} and {}", last(4), last(0));
 }
 
 #[test]
-fn what_needs_a_scoreboard_or_a_second_issue_is_refused() {
+fn keys_that_need_a_scoreboard_or_dual_issue_are_refused() {
     for (key, value, expected) in [
         ("gpu.sm.issue_width", "2", "expected 1 with style = \"control-words\""),
         ("gpu.sm.order", "two-level-lrr", "and no CCWS"),

@@ -1,4 +1,4 @@
-//! CTAs: residency, barriers, drain, limits.
+//! Tests of CTAs: residency, barriers, drain, limits.
 
 use super::*;
 use crate::sm::SmDecision;
@@ -54,10 +54,10 @@ fn a_barrier_opens_when_the_last_running_warp_arrives() {
         program.one(1, op(OpClass::Sp, 1, &[1]), LaneMask::FULL);
     }
     program.one(1, barrier, LaneMask::FULL);
-    // Warp 2 exits without a barrier and is not waited for.
+    // Warp 2 exits without a barrier, and the barrier does not wait for it.
     let mut bench = Bench::single(&test_machine(), 96, program.exit());
     let issues = bench.issues();
-    // Warp 1 arrives one cycle after the last of its 20 dependent instructions, 7 cycles apart.
+    // Warp 1 arrives one cycle after the last of its 20 dependent instructions, which issue 7 cycles apart.
     let arrival = issues[0] + 19 * 7 + 1;
     assert!(issues.iter().filter(|at| **at > arrival + 2).count() <= 1, "{issues:?}");
     assert_eq!(bench.kernel().barrier_instructions, 2);
@@ -132,7 +132,7 @@ fn the_warp_limit_lets_only_the_oldest_issue() {
 }
 
 #[test]
-fn a_warp_at_a_barrier_gives_its_place_under_the_limit_to_the_next() {
+fn a_warp_at_a_barrier_frees_its_position_under_the_limit() {
     let mut program = Program::new(8);
     program.all(op(OpClass::Sp, 1, &[1])).all(op(OpClass::Barrier, NO_REGISTER, &[])).all(op(OpClass::Sp, 1, &[1]));
     let program = program.exit();
@@ -146,7 +146,7 @@ fn a_warp_at_a_barrier_gives_its_place_under_the_limit_to_the_next() {
 }
 
 #[test]
-fn kernels_share_an_sm_when_the_grid_binds_them_so() {
+fn kernels_share_an_sm_if_the_grid_scheduler_binds_them_to_it() {
     let mut bench = Bench::new(&test_machine(), vec![(kernel_info(96, 2), ffmas(3, 30)), (kernel_info(256, 2), ffmas(8, 30))]);
     bench.bind(0, 0);
     bench.bind(1, 0);
@@ -159,7 +159,7 @@ fn kernels_share_an_sm_when_the_grid_binds_them_so() {
 }
 
 #[test]
-fn a_standstill_is_described_in_words_of_the_machine() {
+fn the_deadlock_report_describes_ctas_and_warps() {
     let mut program = Program::new(1);
     program.access(0, mem(MemKind::Load, MemSpace::Global, 5, &[]), LaneMask(1), &[0x1000]);
     program.all(op(OpClass::Sp, 6, &[5]));
@@ -167,6 +167,6 @@ fn a_standstill_is_described_in_words_of_the_machine() {
     bench.latency = 1000;
     bench.run(500);
     let lines = bench.sm.waiting();
-    assert!(lines.iter().any(|line| line.contains("warp 0 waits for one of R5 since cycle 2")), "{lines:#?}");
-    assert!(lines.iter().any(|line| line.contains("1 misses under way")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("warp 0 waits for one of the registers R5 since cycle 2")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("1 outstanding misses")), "{lines:#?}");
 }

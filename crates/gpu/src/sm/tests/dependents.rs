@@ -1,18 +1,18 @@
-//! Programmatic dependent launches on an SM with control words: triggers, and warps that wait for the launch before theirs.
+//! Tests of programmatic dependent launches on an SM with control words: triggers, and warps that wait for the preceding launch.
 
 use warpshard_stats::activity::WarpReason;
-use warpshard_workload::{Beside, Pipe};
+use warpshard_workload::{AsyncOp, Pipe};
 
 use super::control::{alu, machine, words};
 use super::*;
 
-fn beside(beside: Beside) -> StaticInst {
-    StaticInst { control: Control { beside, ..words(1, Pipe::Alu) }, ..op(OpClass::Alu, NO_REGISTER, &[]) }
+fn async_inst(async_op: AsyncOp) -> StaticInst {
+    StaticInst { control: Control { async_op, ..words(1, Pipe::Alu) }, ..op(OpClass::Alu, NO_REGISTER, &[]) }
 }
 
 const FMA: Control = Control { stall: 1, pipe: Pipe::Fma, ..Control::NONE };
 
-/// A bench whose kernel executes `program`, with one CTA of two warps bound at cycle 0.
+/// Returns a bench whose kernel executes `program`, with one CTA of two warps bound at cycle 0.
 fn bench(machine: &Machine, program: Program, waits: bool, triggers: bool) -> Bench {
     let mut bench = Bench::new(machine, vec![(crate::test_machine::kernel_info(64, 1), program.exit())]);
     bind(&mut bench, 0, 0, waits, triggers);
@@ -29,11 +29,11 @@ fn met(bench: &mut Bench, at: u64) {
 }
 
 #[test]
-fn a_cta_triggers_with_the_first_warp_that_says_so_and_only_where_that_is_awaited() {
+fn a_cta_triggers_with_its_first_warp_and_only_if_awaited() {
     let program = || {
         let mut program = Program::new(2);
-        let trigger = beside(Beside::LaunchDependents);
-        // No lane of warp 0 executes the first; warp 1 comes first by one that its lanes execute.
+        let trigger = async_inst(AsyncOp::LaunchDependents);
+        // No lane of warp 0 executes the first trigger; warp 1 is the first to execute a trigger with active lanes.
         program.one(0, trigger, LaneMask(0));
         (0..40).for_each(|_| _ = program.one(0, alu(1, &[2], words(4, Pipe::Fma)), LaneMask::FULL));
         program.one(0, trigger, LaneMask::FULL).one(1, alu(1, &[2], FMA), LaneMask::FULL).one(1, trigger, LaneMask::FULL);
@@ -44,29 +44,29 @@ fn a_cta_triggers_with_the_first_warp_that_says_so_and_only_where_that_is_awaite
     let triggers: Vec<_> = awaited.sent.iter().filter(|(_, payload)| matches!(payload, Payload::CtaTriggered(_))).collect();
     let [(at, Payload::CtaTriggered(notice))] = triggers[..] else { panic!("{triggers:?}") };
     assert_eq!((notice.kernel, notice.cta, notice.sm), (KernelIndex(0), CtaIndex(0), SmId(0)));
-    assert!(issues.contains(&at.0) && at.0 < issues[10], "with the instruction of warp 1: {at} of {issues:?}");
+    assert!(issues.contains(&at.0) && at.0 < issues[10], "the notice leaves with the instruction of warp 1: {at} of {issues:?}");
     let mut other = bench(&machine(), program(), false, false);
-    assert_eq!(other.issues(), issues, "a trigger takes the time of its issue");
+    assert_eq!(other.issues(), issues, "a trigger costs only its issue");
     assert!(other.notices(|payload| matches!(payload, Payload::CtaTriggered(_))).is_empty());
 }
 
-/// Two warps that work, wait and work.
+/// Returns a program of two warps that compute, wait and compute.
 fn waiting() -> Program {
     let mut program = Program::new(2);
-    program.all(alu(1, &[2], FMA)).all(beside(Beside::GridWait)).all(alu(1, &[2], FMA));
+    program.all(alu(1, &[2], FMA)).all(async_inst(AsyncOp::GridWait)).all(alu(1, &[2], FMA));
     program
 }
 
 #[test]
-fn warps_wait_until_their_dependency_is_met_and_others_do_not() {
+fn warps_of_dependents_wait_until_their_dependency_is_met() {
     let mut free = bench(&machine(), waiting(), false, false);
     let free = free.issues();
     assert_eq!(free.len(), 8);
     let mut held = bench(&machine(), waiting(), true, false);
     met(&mut held, 500);
     let issues = held.issues();
-    assert_eq!(issues[..2], free[..2], "what stands before the wait is not held back");
-    assert_eq!(issues[2..4], [500, 500], "each on its scheduler, in the cycle of the message: {issues:?}");
+    assert_eq!(issues[..2], free[..2], "instructions before the wait are not held back");
+    assert_eq!(issues[2..4], [500, 500], "both warps issue in the cycle of the message: {issues:?}");
     assert_eq!(issues[7] - issues[2], free[7] - free[2]);
     held.sm.settle(held.now);
     let counts = held.reasons().unwrap();
@@ -81,7 +81,7 @@ fn a_warp_whose_dependency_was_met_before_does_not_wait() {
     let mut early = bench(&machine(), waiting(), true, false);
     met(&mut early, 1);
     assert_eq!(early.issues(), bench(&machine(), waiting(), false, false).issues());
-    // A CTA that is bound and has not started when the message comes.
+    // The CTA is bound and has not started when the message arrives.
     let mut machine = machine();
     machine.gpu.sm.max_ctas = 1;
     let mut bench = bench(&machine, waiting(), true, false);
@@ -94,19 +94,20 @@ fn a_warp_whose_dependency_was_met_before_does_not_wait() {
 #[test]
 fn warps_whose_lanes_are_off_do_not_wait() {
     let mut program = Program::new(1);
-    program.one(0, beside(Beside::GridWait), LaneMask(0));
+    program.one(0, async_inst(AsyncOp::GridWait), LaneMask(0));
     let mut bench = Bench::new(&machine(), vec![(crate::test_machine::kernel_info(32, 1), program.exit())]);
     bind(&mut bench, 0, 0, true, false);
     assert_eq!(bench.issues().len(), 2);
 }
 
 #[test]
-fn the_l1_shows_nothing_after_the_wait_that_it_held_before() {
+fn the_l1_is_invalidated_after_the_grid_wait() {
     let mut machine = machine();
     machine.gpu.sm.l1.flush_at_kernel = true;
     let mut program = Program::new(1);
     let load = StaticInst { control: Control { counters: 0x70, ..words(2, Pipe::Alu) }, ..mem(MemKind::Load, MemSpace::Global, 1, &[2]) };
-    let after = StaticInst { control: Control { wait: 1, beside: Beside::GridWait, ..words(1, Pipe::Alu) }, ..beside(Beside::GridWait) };
+    let after =
+        StaticInst { control: Control { wait: 1, async_op: AsyncOp::GridWait, ..words(1, Pipe::Alu) }, ..async_inst(AsyncOp::GridWait) };
     program.access(0, load, LaneMask::FULL, &lanes(0x10_0000, 4));
     program.all(after);
     program.access(0, load, LaneMask::FULL, &lanes(0x10_0000, 4));
@@ -123,15 +124,15 @@ fn the_l1_shows_nothing_after_the_wait_that_it_held_before() {
 }
 
 #[test]
-fn a_standstill_names_the_wait() {
+fn the_deadlock_report_names_the_grid_wait() {
     let mut bench = bench(&machine(), waiting(), true, false);
     bench.run(100);
     let lines = bench.sm.waiting().join("\n");
-    assert!(lines.contains("waits for the end of the launch before its own"), "{lines}");
+    assert!(lines.contains("waits for the end of the preceding launch"), "{lines}");
 }
 
 #[test]
-fn skipping_and_the_cutting_of_spans_change_nothing_of_a_wait() {
+fn grid_waits_do_not_depend_on_skipping_or_epochs() {
     let run = |skip: bool, cycles: u64| {
         let mut program = Program::new(2);
         let load =
@@ -139,7 +140,7 @@ fn skipping_and_the_cutting_of_spans_change_nothing_of_a_wait() {
         for warp in 0..2 {
             program.access(warp, load, LaneMask::FULL, &lanes(0x10_0000, 128));
         }
-        program.all(beside(Beside::LaunchDependents)).all(beside(Beside::GridWait));
+        program.all(async_inst(AsyncOp::LaunchDependents)).all(async_inst(AsyncOp::GridWait));
         program.all(alu(3, &[1], Control { wait: 1, ..words(1, Pipe::Fma) }));
         let mut bench = bench(&machine(), program, true, true);
         if skip {

@@ -1,9 +1,9 @@
-//! Loads, stores, atomics and shared memory against a memory of fixed latency.
+//! Tests of loads, stores, atomics and shared memory against a memory of fixed latency.
 
 use warpshard_base::Addr;
 use warpshard_config::machine::{CoreStyle, Machine, WriteMiss, WritePolicy};
 use warpshard_protocol::MemOp;
-use warpshard_workload::Beside;
+use warpshard_workload::AsyncOp;
 
 use super::*;
 use crate::test_machine::{kernel_info, test_machine};
@@ -18,7 +18,7 @@ fn store(src: &[u16]) -> StaticInst {
 
 const FULL: LaneMask = LaneMask::FULL;
 
-/// Issues of one warp that executes what `fill` writes.
+/// Returns the issue cycles of one warp that executes the program written by `fill`.
 fn issues(fill: impl FnOnce(&mut Program)) -> Vec<u64> {
     let mut program = Program::new(1);
     fill(&mut program);
@@ -36,16 +36,17 @@ fn a_dependent_load_that_hits_takes_24_cycles() {
     assert!((4..18).all(|i| issues[2 * i + 2] - issues[2 * i] == 24), "{issues:?}");
 }
 
-/// Copies in groups of one. Of two groups under way, the first is over an answer after its issue, the second when its own has come.
+/// Copies are in groups of one. The wait for the first of two groups ends a reply latency after its issue, and the wait for the second when
+/// its data arrives.
 #[test]
 fn a_wait_for_groups_of_copies_ends_with_the_data_of_the_groups() {
     let copy = |past_l1| StaticInst {
-        control: Control { beside: Beside::Copy { past_l1 }, ..Control::NONE },
+        control: Control { async_op: AsyncOp::Copy { past_l1 }, ..Control::NONE },
         ..mem(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2])
     };
     let alu = |control: Control| StaticInst { control, ..op(OpClass::Alu, NO_REGISTER, &[]) };
-    let close = alu(Control { beside: Beside::CopyGroup, counters: Control::counters(Some(0), None), ..Control::NONE });
-    let wait = |most: u16| alu(Control { beside: Beside::CopyWait, at_most: Some(most << 3), ..Control::NONE });
+    let close = alu(Control { async_op: AsyncOp::CopyGroup, counters: Control::counters(Some(0), None), ..Control::NONE });
+    let wait = |most: u16| alu(Control { async_op: AsyncOp::CopyWait, at_most: Some(most << 3), ..Control::NONE });
     let run = |past_l1: bool, gap: usize, waits: &[StaticInst]| {
         let mut program = Program::new(1);
         program.access(0, copy(past_l1), FULL, &lanes(0x10_0000, 4)).all(close);
@@ -59,7 +60,7 @@ fn a_wait_for_groups_of_copies_ends_with_the_data_of_the_groups() {
         let mut bench = Bench::single(&test_machine(), 32, program.exit());
         let issues = bench.issues();
         let answers: Vec<u64> = bench.requests().iter().map(|(at, _)| at + bench.latency).collect();
-        // When each wait was over, and when the last sector of each copy came.
+        // The cycle in which each wait was over, and the cycle in which the last sector of each copy arrived.
         let over: Vec<u64> = (0..waits.len()).map(|i| issues[4 + gap + 2 * i + 1]).collect();
         (over, answers[3], answers[7], issues[3 + gap])
     };
@@ -68,12 +69,12 @@ fn a_wait_for_groups_of_copies_ends_with_the_data_of_the_groups() {
         assert!(first <= over[0] && over[0] < second && second <= over[1], "{over:?}, {first}, {second}");
         assert!(over[0] <= first + 5 && over[1] <= second + 5, "{over:?}, {first}, {second}");
         let (over, first, _, closed) = run(past_l1, 0, &[wait(2)]);
-        assert!(over[0] < first && over[0] <= closed + 4, "two groups may be left: {over:?}, {closed}");
+        assert!(over[0] < first && over[0] <= closed + 4, "two groups may be incomplete: {over:?}, {closed}");
     }
 }
 
 #[test]
-fn values_reach_the_registers_at_the_rate_of_the_path_between() {
+fn values_reach_the_registers_at_the_rate_of_the_return_path() {
     let issues = |width: u8, other: u16| {
         let mut machine = test_machine();
         machine.gpu.sm.lsu.return_bytes = 64;
@@ -88,23 +89,24 @@ fn values_reach_the_registers_at_the_rate_of_the_path_between() {
         assert!(rounds.iter().all(|round| *round == rounds[0]), "{issues:?}");
         rounds[0]
     };
-    // Both values wait for one another on the path: 128 bytes take two cycles, 256 four and 512 eight.
+    // Both values share the path: 128 bytes take two cycles, 256 bytes four and 512 bytes eight.
     assert_eq!([4, 8, 16].map(|width| issues(width, 2)), [25 + 2 + 1, 25 + 2 * 4 - 1, 25 + 2 * 8 - 1]);
 }
 
 #[test]
-fn a_load_that_misses_adds_the_way_to_memory_and_back() {
+fn a_load_miss_adds_the_memory_round_trip() {
     let issues = issues(|program| {
         for i in 0..4 {
             program.access(0, load(1, &[1]), LaneMask(1), &[0x10000 + 0x1000 * i]);
         }
     });
-    // Looked up 24 cycles after issue, sent one later, answered 100 later, ejected, filled one later, chosen, written back.
+    // The load is looked up 24 cycles after issue, sent 1 cycle later, and answered 100 cycles later. It is then ejected, filled 1 cycle
+    // later, selected and written back.
     assert_eq!(issues[2] - issues[1], 24 + 1 + 100 + 1 + 1 + 1);
 }
 
 #[test]
-fn a_load_past_the_l1_is_sent_when_its_instruction_is_taken_up() {
+fn a_load_that_bypasses_the_l1_is_sent_at_its_entry() {
     let issues = issues(|program| {
         for _ in 0..4 {
             let mut inst = load(1, &[1]);
@@ -132,7 +134,7 @@ fn shared_memory_takes_its_latency_and_a_cycle_per_conflict() {
 }
 
 #[test]
-fn a_coalesced_load_asks_for_four_sectors_from_the_highest_down() {
+fn a_coalesced_load_requests_four_sectors_in_descending_order() {
     let mut program = Program::new(1);
     program.access(0, load(1, &[]), FULL, &lanes(0x10000, 4));
     let mut bench = Bench::single(&test_machine(), 32, program.exit());
@@ -162,7 +164,7 @@ fn accesses_of_one_bank_enter_the_l1_one_by_one() {
 }
 
 #[test]
-fn loads_of_a_sector_on_its_way_wait_for_the_same_fetch() {
+fn loads_of_an_outstanding_sector_share_a_fetch() {
     let mut program = Program::new(4);
     for warp in 0..4 {
         program.access(warp, load(1, &[]), LaneMask(1), &[0x10000]);
@@ -184,10 +186,10 @@ fn a_full_merge_list_makes_the_next_load_wait_and_retry() {
     }
     let mut bench = Bench::single(&machine, 128, program.exit());
     bench.issues();
-    assert_eq!(bench.requests().len(), 1, "those that had to wait find the sector when they are tried again");
+    assert_eq!(bench.requests().len(), 1, "refused accesses hit the sector when they are retried");
     let counted = &bench.stats().sm;
     assert!(counted.l1_retries_merge > 50);
-    assert_eq!(counted.l1_retries, counted.l1_retries_merge, "nothing else refuses them");
+    assert_eq!(counted.l1_retries, counted.l1_retries_merge, "there is no other cause of refusal");
     assert_eq!(bench.kernel().l1_read_hits, 2);
 }
 
@@ -227,12 +229,12 @@ fn atomics_on_one_address_send_a_packet_per_lane_and_hold_their_warp() {
     let requests = bench.requests();
     assert_eq!(requests.len(), 32);
     assert!(requests.iter().all(|(_, packet)| packet.op == MemOp::Reduction && packet.bytes == 0xf));
-    // The last of 32 leaves 4 + 31 cycles after issue, comes back 100 later and is chosen in the second cycle after.
+    // The last of 32 sectors leaves 4 + 31 cycles after issue, returns 100 cycles later and is selected in the second cycle after that.
     assert_eq!(issues[1] - issues[0], 4 + 31 + 100 + 2);
 }
 
 #[test]
-fn loads_past_the_l1_of_a_sector_under_way_send_no_request_of_their_own() {
+fn bypassing_loads_of_an_outstanding_sector_send_no_request() {
     let requests = |places: u32| {
         let mut machine = test_machine();
         machine.gpu.sm.lsu.merged_loads = places;
@@ -256,7 +258,7 @@ fn missing_sectors_of_a_line_leave_as_one_request() {
         let mut machine = test_machine();
         machine.gpu.sm.l1.line_requests = line_requests;
         let mut program = Program::new(1);
-        // Two lines, and two sectors of a third.
+        // The accesses cover two lines, and two sectors of a third.
         program.access(0, load(1, &[]), FULL, &lanes(0x10000, 8));
         program.access(0, load(2, &[]), LaneMask(0xffff), &lanes(0x20000, 4)[..16]);
         program.all(op(OpClass::Sp, 3, &[1, 2]));
@@ -268,7 +270,7 @@ fn missing_sectors_of_a_line_leave_as_one_request() {
     assert_eq!(requests(true), [4, 4, 2]);
 }
 
-/// Requests to write, and the bytes that they write, of an SM whose stores wait in so many lines.
+/// Returns the number of write requests and the bytes that they write, of an SM with a store buffer of `places` lines.
 fn writes(places: u32, warps: u32, program: Program) -> (usize, u32) {
     let mut machine = test_machine();
     (machine.gpu.sm.lsu.combined_stores, machine.gpu.sm.lsu.combine_wait) = (places, 400);
@@ -281,7 +283,7 @@ fn writes(places: u32, warps: u32, program: Program) -> (usize, u32) {
 
 #[test]
 fn stores_to_parts_of_a_sector_leave_as_one() {
-    // Four stores of a word to each of 32 sectors in eight lines.
+    // Each warp executes four stores of a word to each of 32 sectors in eight lines.
     let of_a_warp = |places| {
         let mut program = Program::new(1);
         for word in 0..4 {
@@ -289,8 +291,8 @@ fn stores_to_parts_of_a_sector_leave_as_one() {
         }
         writes(places, 1, program)
     };
-    assert_eq!([0, 8, 7].map(of_a_warp), [(128, 512), (32, 512), (128, 512)], "no buffer, one of as many lines, and one of fewer");
-    // The second warp begins in the middle of the sector where the first one ends.
+    assert_eq!([0, 8, 7].map(of_a_warp), [(128, 512), (32, 512), (128, 512)], "no buffer, a buffer of eight lines, and a smaller buffer");
+    // The second warp begins in the middle of the sector in which the first one ends.
     let of_two = |places| {
         let mut program = Program::new(2);
         for warp in 0..2 {
@@ -313,7 +315,7 @@ fn a_fence_waits_for_the_registers_of_its_warp() {
 }
 
 #[test]
-fn generic_accesses_go_where_the_windows_of_the_kernel_say() {
+fn generic_accesses_follow_the_address_windows() {
     let info = kernel_info(32, 1);
     let generic = mem(MemKind::Load, MemSpace::Generic, 1, &[]);
     let requests = |address: u64| {
@@ -352,7 +354,7 @@ fn predicated_off_accesses_pass_through() {
 }
 
 #[test]
-fn the_l1_is_empty_for_the_next_kernel_and_sized_for_it() {
+fn the_l1_is_invalidated_and_resized_for_the_next_kernel() {
     let machine = test_machine();
     let program = |n: u64| {
         let mut program = Program::new(1);
@@ -369,7 +371,7 @@ fn the_l1_is_empty_for_the_next_kernel_and_sized_for_it() {
     bench.bind(1, 0);
     bench.finish();
     assert_eq!(bench.stats().sm.l1_flushes, 2);
-    assert_eq!(bench.requests().len(), 32, "both kernels miss on all 16 sectors");
+    assert_eq!(bench.requests().len(), 32, "both kernels miss all 16 sectors");
 }
 
 #[test]
@@ -390,7 +392,7 @@ fn no_request_leaves_without_a_credit() {
 }
 
 #[test]
-fn places_at_the_network_output_are_given_back_in_batches() {
+fn credits_of_the_network_output_are_returned_in_batches() {
     let mut program = Program::new(8);
     for warp in 0..8 {
         program.access(warp, load(1, &[]), FULL, &lanes(0x10000 + 0x1000 * warp as u64, 32));
@@ -408,7 +410,7 @@ fn places_at_the_network_output_are_given_back_in_batches() {
     assert_eq!(counts, [16; 16]);
 }
 
-/// A machine whose L1 works on lines and sends writes on.
+/// Returns a machine whose L1 works on lines and forwards writes.
 fn with_line_cache(write_miss: WriteMiss) -> Machine {
     let mut machine = test_machine();
     let sm = &mut machine.gpu.sm;
@@ -422,7 +424,7 @@ fn with_line_cache(write_miss: WriteMiss) -> Machine {
 }
 
 #[test]
-fn a_line_cache_asks_for_whole_lines_and_waits_for_all_their_sectors() {
+fn a_line_cache_requests_whole_lines_and_waits_for_all_sectors() {
     let mut program = Program::new(1);
     program.access(0, load(1, &[]), FULL, &lanes(0x10000, 4));
     program.access(0, store(&[1]), FULL, &lanes(0x20000, 4));
@@ -436,8 +438,8 @@ fn a_line_cache_asks_for_whole_lines_and_waits_for_all_their_sectors() {
 }
 
 #[test]
-fn writes_of_version_3_move_the_smallest_aligned_half_or_whole_of_a_line_and_are_acknowledged_as_such() {
-    // 32 words from the second sector of a line on: three sectors of it, and one of the next.
+fn version_3_writes_use_the_smallest_aligned_segment() {
+    // The 32 words start at the second sector of a line: three sectors of this line, and one of the next.
     let written = |write_miss| {
         let mut program = Program::new(1);
         program.access(0, store(&[]), FULL, &lanes(0x20020, 4));
@@ -450,7 +452,7 @@ fn writes_of_version_3_move_the_smallest_aligned_half_or_whole_of_a_line_and_are
 }
 
 #[test]
-fn loads_under_way_are_counted_and_those_beside_arithmetic_apart() {
+fn outstanding_loads_are_counted_with_and_without_arithmetic_overlap() {
     let counted = |latency: u64, chain: u64| {
         let mut program = Program::new(1);
         program.access(0, load(1, &[]), LaneMask(1), &[0x10000]);
@@ -466,7 +468,7 @@ fn loads_under_way_are_counted_and_those_beside_arithmetic_apart() {
     };
     let (short, long) = (counted(100, 0), counted(300, 0));
     assert_eq!(long.0 - short.0, 200, "a load waits for its data");
-    assert!(short.1 == long.1 && long.1 < 20, "only the exit is executed meanwhile: {long:?}");
+    assert!(short.1 == long.1 && long.1 < 20, "only the exit overlaps the load: {long:?}");
     let busy = counted(300, 10);
     assert_eq!(busy.0, long.0);
     assert!(busy.1 > long.1 + 30 && busy.1 < busy.0, "ten instructions of four cycles overlap: {busy:?}");
@@ -480,7 +482,7 @@ fn arithmetic_that_waits_for_collectors_full_of_memory_instructions_waits_for_me
     for style in [CoreStyle::SubCores, CoreStyle::Shared] {
         let mut machine = test_machine();
         machine.gpu.sm.style = style;
-        // Loads of lines that the L1 has: the way to it takes the time, one sector per lane and cycle.
+        // The lines are in the L1: the transfer to it takes the time, one sector per lane and cycle.
         let stalls = |stride: u64| {
             let mut program = Program::new(16);
             for round in 0..20 {

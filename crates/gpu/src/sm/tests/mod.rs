@@ -1,4 +1,4 @@
-//! Exact-cycle tests of the SM on hand-made programs, with a memory that answers after a fixed time.
+//! Exact-cycle tests of the SM on hand-made programs, with a memory of fixed latency.
 
 mod alu;
 mod bypass;
@@ -44,7 +44,7 @@ pub(super) const PORTS: SmPorts = SmPorts {
     from_grid: LinkId(5),
 };
 
-/// An instruction that reads and writes registers.
+/// Returns an instruction that reads and writes registers.
 pub(super) fn op(class: OpClass, dst: u16, src: &[u16]) -> StaticInst {
     let mut sources = [NO_REGISTER; 4];
     sources[..src.len()].copy_from_slice(src);
@@ -52,14 +52,14 @@ pub(super) fn op(class: OpClass, dst: u16, src: &[u16]) -> StaticInst {
     StaticInst { pc: 0, class, packed_half: false, flops: 0, dst, src: sources, mem: None, immediate: 0, control: Control::NONE, registers }
 }
 
-/// A memory instruction of four bytes per lane.
+/// Returns a memory instruction of four bytes per lane.
 pub(super) fn mem(kind: MemKind, space: MemSpace, dst: u16, src: &[u16]) -> StaticInst {
     let class = if kind == MemKind::Store { OpClass::Store } else { OpClass::Load };
     let cache = if matches!(kind, MemKind::Atomic | MemKind::Reduction) { CachePolicy::Global } else { CachePolicy::All };
     StaticInst { mem: Some(MemInst { space, kind, width: 4, cache }), ..op(class, dst, src) }
 }
 
-/// The programs of one kernel, the same for every CTA.
+/// The program of one kernel, the same for every CTA.
 #[derive(Debug)]
 struct Fixed(Arc<CtaProgram>);
 
@@ -75,7 +75,7 @@ impl CtaSource for Fixed {
     }
 }
 
-/// Builds the program of a CTA warp by warp.
+/// Builder of the program of a CTA, warp by warp.
 #[derive(Debug, Default)]
 pub(super) struct Program {
     code: Vec<StaticInst>,
@@ -96,7 +96,7 @@ impl Program {
         at as u32
     }
 
-    /// Every warp executes `inst` with all lanes.
+    /// Adds `inst` with all lanes to every warp.
     pub(super) fn all(&mut self, inst: StaticInst) -> &mut Self {
         for warp in 0..self.warps.len() {
             self.one(warp, inst, LaneMask::FULL);
@@ -110,21 +110,21 @@ impl Program {
         self
     }
 
-    /// One warp accesses `addresses`, one for each active lane.
+    /// Adds an access of one warp to `addresses`, one address for each active lane.
     pub(super) fn access(&mut self, warp: usize, inst: StaticInst, mask: LaneMask, addresses: &[u64]) -> &mut Self {
         let index = self.index(inst);
         self.warps[warp].access(index, mask, addresses);
         self
     }
 
-    /// One warp executes `inst` with all lanes and these words of its own.
+    /// Adds `inst` with all lanes and a `payload` to one warp.
     pub(super) fn payload(&mut self, warp: usize, inst: StaticInst, payload: &[u32]) -> &mut Self {
         let index = self.index(inst);
         self.warps[warp].payload(index, LaneMask::FULL, payload);
         self
     }
 
-    /// Every warp ends.
+    /// Adds an exit to every warp.
     pub(super) fn exit(mut self) -> Arc<CtaProgram> {
         self.all(op(OpClass::Exit, NO_REGISTER, &[]));
         self.finish()
@@ -136,7 +136,7 @@ impl Program {
     }
 }
 
-/// The launch of a CTA that waits for nothing.
+/// Returns the launch of a CTA without dependencies.
 pub(super) fn launch(kernel: u32, cta: u32) -> CtaLaunch {
     CtaLaunch {
         kernel: KernelIndex(kernel),
@@ -150,12 +150,12 @@ pub(super) fn launch(kernel: u32, cta: u32) -> CtaLaunch {
     }
 }
 
-/// 32 addresses, `stride` apart.
+/// Returns 32 addresses that are `stride` apart.
 pub(super) fn lanes(base: u64, stride: u64) -> Vec<u64> {
     (0..32).map(|lane| base + lane * stride).collect()
 }
 
-/// An SM between a grid that binds what it is told to, and a memory that answers each request `latency` cycles after it left.
+/// An SM between a mock grid scheduler that binds given CTAs, and a memory that replies to each request after `latency` cycles.
 #[derive(Debug)]
 pub(super) struct Bench {
     pub(super) sm: Sm,
@@ -163,20 +163,20 @@ pub(super) struct Bench {
     pub(super) now: Cycle,
     pub(super) latency: u64,
     skip: bool,
-    /// Memory answers a read one sector at a time.
+    /// True if memory replies to a read one sector at a time.
     by_sector: bool,
-    /// Messages sent, with their cycle.
+    /// Messages that the SM sent, with their cycles.
     pub(super) sent: Vec<(Cycle, Payload)>,
-    coming: VecDeque<(Cycle, MemPacket)>,
+    incoming: VecDeque<(Cycle, MemPacket)>,
 }
 
-/// Whether as many packets came as the requests that left ask for. A request of the L1 for a line has up to four replies.
-fn all_answered(machine: &Machine, sm: &super::counters::SmCounters) -> bool {
+/// Returns true if the SM received all replies to its requests. A request of the L1 for a line has up to four replies.
+fn all_replies_received(machine: &Machine, sm: &super::counters::SmCounters) -> bool {
     sm.packets_sent == sm.packets_received || machine.gpu.sm.l1.line_requests && sm.packets_sent < sm.packets_received
 }
 
-/// The replies to a request.
-fn answers(packet: MemPacket, by_sector: bool) -> impl Iterator<Item = MemPacket> {
+/// Returns the replies to a request.
+fn replies_to(packet: MemPacket, by_sector: bool) -> impl Iterator<Item = MemPacket> {
     use warpshard_base::{Addr, SECTOR_BYTES, SectorMask};
     let apart = by_sector && packet.op == warpshard_protocol::MemOp::Read && packet.sectors().count() > 1;
     let line = packet.addr.line().0;
@@ -194,7 +194,7 @@ impl Bench {
         Self::shared(machine, kernels, Vec::new())
     }
 
-    /// Kernels of several applications.
+    /// Creates a bench with kernels of several applications.
     pub(super) fn shared(machine: &Machine, kernels: Vec<(KernelInfo, Arc<CtaProgram>)>, applications: Vec<Application>) -> Self {
         let kernels = kernels.into_iter().map(|(info, program)| Kernel { info, source: Arc::new(Fixed(program)) }).collect();
         let workload =
@@ -204,10 +204,10 @@ impl Bench {
         let sm = Sm::new(SmId(0), machine, Arc::new(workload), PORTS);
         let out = Outbox::new(routes.into(), vec![0], 1);
         let by_sector = machine.gpu.sm.l1.line_requests;
-        Self { sm, out, now: Cycle(0), latency: 100, skip: false, by_sector, sent: Vec::new(), coming: VecDeque::new() }
+        Self { sm, out, now: Cycle(0), latency: 100, skip: false, by_sector, sent: Vec::new(), incoming: VecDeque::new() }
     }
 
-    /// One kernel of one CTA, bound at cycle 0.
+    /// Creates a bench with one kernel of one CTA, bound at cycle 0.
     pub(super) fn single(machine: &Machine, threads: u32, program: Arc<CtaProgram>) -> Self {
         let mut bench = Self::new(machine, vec![(crate::test_machine::kernel_info(threads, 1), program)]);
         bench.bind(0, 0);
@@ -219,7 +219,7 @@ impl Bench {
         self
     }
 
-    /// Lets the SM's schedulers know the phases of its kernels.
+    /// Gives the schedulers of the SM the phases of its kernels.
     pub(super) fn with_phases(mut self) -> Self {
         let phases = |kernel| Phases::of_kernel(kernel, &Latencies::COMPILER, LongOps::All);
         let kernels = self.sm.workload.kernels.iter().map(phases).collect();
@@ -231,16 +231,16 @@ impl Bench {
         self.bind_at(self.now, kernel, cta);
     }
 
-    /// Binds a CTA by a message that becomes visible at `at`.
+    /// Binds a CTA by a message that arrives at `at`.
     pub(super) fn bind_at(&mut self, at: Cycle, kernel: u32, cta: u32) {
         self.sm.deliver(PORTS.from_grid, at, &Payload::Launch(launch(kernel, cta)));
     }
 
-    /// Runs one epoch of `cycles`, at most the latency of the memory.
+    /// Runs one epoch of `cycles` cycles, at most the latency of the memory.
     pub(super) fn run(&mut self, cycles: u64) {
         let until = self.now.after(cycles);
-        while let Some(&(at, packet)) = self.coming.front().filter(|(at, _)| *at < until) {
-            self.coming.pop_front();
+        while let Some(&(at, packet)) = self.incoming.front().filter(|(at, _)| *at < until) {
+            self.incoming.pop_front();
             self.sm.deliver(PORTS.from_reply_net, at, &Payload::Mem(packet));
         }
         self.sm.run(until, self.skip, &mut self.out);
@@ -248,7 +248,7 @@ impl Bench {
             let sent = Cycle(message.arrival(self.now).0 - 1);
             if let (Payload::Mem(packet), LinkId(0)) = (message.payload, message.link) {
                 let at = sent.after(self.latency);
-                self.coming.extend(answers(packet, self.by_sector).map(|answer| (at, answer)));
+                self.incoming.extend(replies_to(packet, self.by_sector).map(|answer| (at, answer)));
                 let credit = Payload::Credit(Credit { queue: 0, count: 1 });
                 self.sm.deliver(PORTS.request_credit, sent.after(self.latency).max(until), &credit);
             }
@@ -257,7 +257,7 @@ impl Bench {
         self.now = until;
     }
 
-    /// Runs to the end of everything bound, cycle by cycle, and returns the cycle of each issue.
+    /// Runs until all bound CTAs have ended, cycle by cycle, and returns the cycle of each issue.
     pub(super) fn issues(&mut self) -> Vec<u64> {
         let mut cycles = Vec::new();
         let mut before = self.instructions();
@@ -273,7 +273,7 @@ impl Bench {
         panic!("no end: {:#?}", self.sm.waiting());
     }
 
-    /// Runs to the end in epochs and returns the cycle of the last message.
+    /// Runs until all bound CTAs have ended, in epochs, and returns the cycle of the last message.
     pub(super) fn finish(&mut self) -> u64 {
         while !self.is_done() {
             assert!(self.now < Cycle(10_000_000), "no end: {:#?}", self.sm.waiting());
@@ -284,7 +284,7 @@ impl Bench {
     }
 
     fn is_done(&self) -> bool {
-        self.sm.resident_ctas() == 0 && self.sm.next_event() == Cycle::NEVER && self.coming.is_empty()
+        self.sm.resident_ctas() == 0 && self.sm.next_event() == Cycle::NEVER && self.incoming.is_empty()
     }
 
     fn instructions(&self) -> u64 {
@@ -299,7 +299,7 @@ impl Bench {
         self.sm.observers.ccws.as_ref().map(|ccws| ccws.counters().clone())
     }
 
-    /// Warp cycles by state, over all launches.
+    /// Returns the warp cycles by state, summed over all launches.
     pub(super) fn reasons(&self) -> Option<WarpReasonCounts> {
         let counts = self.sm.warp_reasons()?;
         let sum = |all: WarpReasonCounts, part: WarpReasonCounts| std::array::from_fn(|reason| all[reason] + part[reason]);
@@ -318,17 +318,17 @@ impl Bench {
         &self.stats().kernels[0]
     }
 
-    /// Cycles of the notices that `select` picks.
+    /// Returns the cycles of the notices that `select` picks.
     pub(super) fn notices(&self, select: fn(&Payload) -> bool) -> Vec<u64> {
         self.sent.iter().filter(|(_, payload)| select(payload)).map(|(at, _)| at.0).collect()
     }
 
-    /// The events told since the last call, with their cycles.
+    /// Removes and returns the events since the last call, with their cycles.
     pub(super) fn events(&mut self) -> Vec<(u64, EventKind)> {
         std::mem::take(self.out.events()).into_iter().map(|event| (event.at.0, event.kind)).collect()
     }
 
-    /// The memory requests sent.
+    /// Returns the memory requests that the SM sent.
     pub(super) fn requests(&self) -> Vec<(u64, MemPacket)> {
         self.sent
             .iter()

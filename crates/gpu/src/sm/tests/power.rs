@@ -1,4 +1,4 @@
-//! Power states: standing still, being quiet, and turning off and on.
+//! Tests of power states: pausing, draining, and turning off and on.
 
 use warpshard_protocol::{EventKind, PowerState};
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::sm::SmDecision;
 use crate::test_machine::{kernel_info, test_machine};
 
-/// Each warp loads a line and adds to what it loaded.
+/// Returns a program in which each warp loads a line and adds to the loaded value.
 fn loads(warps: usize) -> Arc<CtaProgram> {
     let mut program = Program::new(warps);
     for warp in 0..warps {
@@ -21,24 +21,24 @@ fn set(bench: &mut Bench, state: PowerState) {
     bench.sm.apply(bench.now, &SmDecision::Power(state));
 }
 
-/// When the SM said that it is quiet.
+/// Returns the cycles of the events that the SM has drained.
 fn quiet(bench: &mut Bench) -> Vec<u64> {
     bench.events().into_iter().filter(|(_, kind)| matches!(kind, EventKind::SmQuiet(_))).map(|(at, _)| at).collect()
 }
 
 #[test]
-fn a_paused_sm_is_quiet_when_the_last_load_has_come_back_and_goes_on_where_it_was() {
+fn a_paused_sm_drains_with_its_last_load_and_resumes() {
     for skipping in [false, true] {
         let bench = Bench::single(&test_machine(), 128, loads(4));
         let mut bench = if skipping { bench.skipping() } else { bench };
         bench.run(60);
         let issued = bench.kernel().warp_instructions;
-        assert_eq!(issued, 4, "the loads are under way, and nothing else can issue");
+        assert_eq!(issued, 4, "the loads are outstanding, and nothing else can issue");
         set(&mut bench, PowerState::Paused);
         (0..8).for_each(|_| bench.run(50));
         let told = quiet(&mut bench);
         assert_eq!(told.len(), 1);
-        assert!((100..200).contains(&told[0]), "at {}: after the memory's latency", told[0]);
+        assert!((100..200).contains(&told[0]), "at {}: after the latency of the memory", told[0]);
         assert_eq!(bench.kernel().warp_instructions, issued, "a paused SM issues nothing");
         set(&mut bench, PowerState::Active);
         bench.finish();
@@ -49,7 +49,7 @@ fn a_paused_sm_is_quiet_when_the_last_load_has_come_back_and_goes_on_where_it_wa
 }
 
 #[test]
-fn an_empty_sm_is_quiet_at_once_and_starts_nothing_while_it_is_paused() {
+fn an_empty_paused_sm_is_drained_immediately_and_starts_no_cta() {
     let mut bench = Bench::new(&test_machine(), vec![(kernel_info(128, 1), loads(4))]);
     set(&mut bench, PowerState::Paused);
     bench.bind(0, 0);
@@ -92,7 +92,7 @@ fn waking_takes_its_latency() {
 }
 
 #[test]
-fn a_cta_that_was_bound_before_the_grid_knew_turns_a_gated_sm_on() {
+fn a_cta_bound_before_the_decision_turns_a_gated_sm_on() {
     let mut bench = Bench::new(&test_machine(), vec![(kernel_info(128, 1), loads(4))]);
     set(&mut bench, PowerState::Gated);
     bench.run(10);
@@ -111,7 +111,7 @@ fn a_gated_sm_is_counted_as_gated_until_the_cta_that_turns_it_on_is_seen() {
     bench.run(10);
     bench.bind_at(bench.now.after(20), 0, 0);
     for gated in [20, 30, 30] {
-        // A cut may fall between the sending of the message and its arrival.
+        // A cut may be between the sending of the message and its arrival.
         bench.run(10);
         bench.sm.settle(bench.now);
         assert_eq!(bench.stats().sm.gated_cycles, gated);

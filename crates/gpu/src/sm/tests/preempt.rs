@@ -1,10 +1,10 @@
-//! CTAs that are taken away at random cycles and come back: every instruction is executed once in effect, nothing depends on how the run is
-//! divided, and nothing is left behind.
+//! Tests of CTAs that are preempted at random cycles and resume: every instruction takes effect once, results do not depend on the division
+//! of the run, and no state remains.
 
 use std::collections::BTreeMap;
 
 use warpshard_base::Rng;
-use warpshard_config::machine::{Allocation, Switch, UnderWay};
+use warpshard_config::machine::{Allocation, InFlightPolicy, Switch};
 use warpshard_protocol::{NO_CLUSTER, Preemption, SmProgress, WarpContext};
 use warpshard_workload::WarpStream;
 
@@ -13,26 +13,26 @@ use super::*;
 use crate::sm::SmDecision;
 use crate::test_machine::{kernel_info, test_machine};
 
-/// CTAs of a run.
+/// Number of CTAs of a run.
 const CTAS: u32 = 5;
 
-/// Hands CTAs that the SM gave back to it again, with their contexts, some cycles later.
+/// A mock grid scheduler that binds CTAs that the SM returned to it again, with their contexts, some cycles later.
 #[derive(Default)]
 pub(super) struct Grid {
     contexts: BTreeMap<(KernelIndex, CtaIndex), Vec<WarpContext>>,
     seen: usize,
-    pub(super) given_back: u32,
+    pub(super) returned: u32,
 }
 
 impl Grid {
-    pub(super) fn hand_out(&mut self, bench: &mut Bench) {
+    pub(super) fn rebind(&mut self, bench: &mut Bench) {
         let new: Vec<Payload> = bench.sent[self.seen..].iter().map(|(_, payload)| *payload).collect();
         self.seen = bench.sent.len();
         for payload in new {
             match payload {
                 Payload::Context(context) => self.contexts.entry((context.kernel, context.cta)).or_default().push(context),
                 Payload::CtaReturned(notice) | Payload::CtaPreempted(notice) => {
-                    self.given_back += 1;
+                    self.returned += 1;
                     let contexts = self.contexts.remove(&(notice.kernel, notice.cta));
                     let launch = CtaLaunch {
                         kernel: notice.kernel,
@@ -58,7 +58,8 @@ impl Grid {
 
 type Seen = (Vec<(Cycle, Payload)>, SmStats);
 
-/// Runs five CTAs with a preemption every `every` cycles at most, 20 of them; returns what can be seen, and how many CTAs came back.
+/// Runs five CTAs with a preemption every `every` cycles at most, 20 of them; returns the visible results, and the number of CTAs that
+/// returned.
 fn run(machine: &Machine, seed: u64, how: Preemption, skip: bool, epoch: u64) -> (Seen, u32, u64) {
     run_program(machine, program(&mut Rng::keyed(seed, &[7]), 5), seed, how, skip, epoch)
 }
@@ -78,12 +79,12 @@ fn run_program(machine: &Machine, program: Arc<CtaProgram>, seed: u64, how: Pree
     let mut grid = Grid::default();
     let mut next = 60 * (1 + rng.below(8));
     let mut left = 20;
-    while bench.sm.resident_ctas() > 0 || bench.sm.next_event() < Cycle::NEVER || !bench.coming.is_empty() {
+    while bench.sm.resident_ctas() > 0 || bench.sm.next_event() < Cycle::NEVER || !bench.incoming.is_empty() {
         assert!(bench.now < Cycle(2_000_000), "no end: {:#?}", bench.sm.waiting());
         for _ in 0..60 / epoch {
             bench.run(epoch);
         }
-        grid.hand_out(&mut bench);
+        grid.rebind(&mut bench);
         if bench.now.0 >= next && left > 0 {
             bench.sm.settle(bench.now);
             bench.sm.apply(bench.now, &SmDecision::Preempt(how));
@@ -94,10 +95,10 @@ fn run_program(machine: &Machine, program: Arc<CtaProgram>, seed: u64, how: Pree
     let end = Cycle(bench.now.0.next_multiple_of(20_000));
     bench.run(end.0 - bench.now.0);
     bench.sm.settle(end);
-    ((bench.sent.clone(), bench.stats().clone()), grid.given_back, instructions * u64::from(CTAS))
+    ((bench.sent.clone(), bench.stats().clone()), grid.returned, instructions * u64::from(CTAS))
 }
 
-/// The same instructions in streams of several parts.
+/// Returns the program with the same instructions in streams of several parts.
 fn in_parts(program: &CtaProgram) -> Arc<CtaProgram> {
     let parted = |stream: &WarpStream| {
         let (mut builder, mut reader, mut out) = (StreamBuilder::with_parts(100), stream.read(), [0; 32]);
@@ -113,7 +114,7 @@ fn in_parts(program: &CtaProgram) -> Arc<CtaProgram> {
 }
 
 #[test]
-fn streams_in_parts_run_as_those_in_one_piece() {
+fn streams_in_parts_run_as_whole_streams_do() {
     for machine in machines() {
         for (seed, how) in [(1, Preemption::Switch), (2, Preemption::Flush)] {
             let whole = program(&mut Rng::keyed(seed, &[7]), 5);
@@ -125,12 +126,12 @@ fn streams_in_parts_run_as_those_in_one_piece() {
     }
 }
 
-/// Machines on which switching takes its time, and on which it is traffic; on which instructions under way are awaited, and on which they are squashed.
+/// Returns machines on which switching takes time or is traffic, and on which outstanding instructions are awaited or squashed.
 pub(super) fn switching() -> impl Iterator<Item = Machine> {
     machines().into_iter().flat_map(|machine| {
         [Switch::Time, Switch::InTurn, Switch::Traffic].into_iter().flat_map(move |switch| {
             let machine = machine.clone();
-            [UnderWay::Awaited, UnderWay::Squashed].map(|under_way| {
+            [InFlightPolicy::Awaited, InFlightPolicy::Squashed].map(|under_way| {
                 let mut machine = machine.clone();
                 (machine.gpu.dispatch.switch, machine.gpu.dispatch.under_way) = (switch, under_way);
                 machine
@@ -139,7 +140,7 @@ pub(super) fn switching() -> impl Iterator<Item = Machine> {
     })
 }
 
-/// Instructions executed once in effect, of all that were issued.
+/// Returns the number of instructions that took effect, of all issued ones.
 fn in_effect(stats: &SmStats) -> u64 {
     stats.kernels[0].warp_instructions - stats.sm.flushed_warp_instructions - stats.sm.replayed_warp_instructions
 }
@@ -149,20 +150,20 @@ fn ended(seen: &Seen) -> usize {
 }
 
 #[test]
-fn every_instruction_is_executed_once_in_effect_whatever_is_taken_away() {
+fn every_instruction_takes_effect_once_under_preemption() {
     let mut replayed = 0;
     for machine in switching() {
         for (seed, how) in (0..4).flat_map(|seed| [Preemption::Switch, Preemption::Flush].map(|how| (seed, how))) {
-            let (seen, given_back, instructions) = run(&machine, seed, how, true, 60);
+            let (seen, returned, instructions) = run(&machine, seed, how, true, 60);
             let (sm, kernel) = (&seen.1.sm, &seen.1.kernels[0]);
-            assert!(given_back > 0, "{how:?}: nothing was taken away");
+            assert!(returned > 0, "{how:?}: no CTA was preempted");
             assert_eq!(in_effect(&seen.1), instructions, "{how:?}, seed {seed}");
             replayed += sm.replayed_warp_instructions;
-            let squashes = machine.gpu.dispatch.under_way == UnderWay::Squashed;
-            assert!(squashes || sm.replayed_warp_instructions == 0, "what was awaited is replayed");
+            let squashes = machine.gpu.dispatch.under_way == InFlightPolicy::Squashed;
+            assert!(squashes || sm.replayed_warp_instructions == 0, "an awaited instruction was replayed");
             assert_eq!((ended(&seen), kernel.ctas), (CTAS as usize, u64::from(CTAS)), "{how:?}, seed {seed}");
-            assert_eq!(u64::from(given_back), sm.ctas_switched + sm.ctas_flushed + sm.ctas_returned);
-            assert!(all_answered(&machine, sm), "{how:?}, seed {seed}");
+            assert_eq!(u64::from(returned), sm.ctas_switched + sm.ctas_flushed + sm.ctas_returned);
+            assert!(all_replies_received(&machine, sm), "{how:?}, seed {seed}");
             assert!(how == Preemption::Flush || sm.ctas_flushed == 0);
         }
     }
@@ -170,7 +171,7 @@ fn every_instruction_is_executed_once_in_effect_whatever_is_taken_away() {
 }
 
 #[test]
-fn skipping_and_the_cutting_of_spans_change_nothing_of_preemption() {
+fn preemption_does_not_depend_on_skipping_or_epochs() {
     for machine in switching() {
         for (seed, how) in [(1, Preemption::Switch), (2, Preemption::Flush)] {
             let stepped = run(&machine, seed, how, false, 60).0;
@@ -184,7 +185,7 @@ fn skipping_and_the_cutting_of_spans_change_nothing_of_preemption() {
     }
 }
 
-/// Four warps that compute for a while, after a store to global memory or not.
+/// Returns a program of four warps that compute, with or without a preceding store to global memory.
 fn computation(stores: bool) -> Arc<CtaProgram> {
     let mut program = Program::new(4);
     if stores {
@@ -196,12 +197,12 @@ fn computation(stores: bool) -> Arc<CtaProgram> {
     program.exit()
 }
 
-/// The cycle in which the CTA came back, of one that was taken away in cycle 400, and what the SM counted.
-fn taken_at_400(stores: bool, how: Preemption) -> (u64, SmStats, Machine) {
-    taken_from(test_machine(), stores, how)
+/// Preempts a CTA in cycle 400; returns the cycle in which it returned to the grid scheduler, and the counters of the SM.
+fn preempted_at_400(stores: bool, how: Preemption) -> (u64, SmStats, Machine) {
+    preempted_with(test_machine(), stores, how)
 }
 
-fn taken_from(machine: Machine, stores: bool, how: Preemption) -> (u64, SmStats, Machine) {
+fn preempted_with(machine: Machine, stores: bool, how: Preemption) -> (u64, SmStats, Machine) {
     let mut bench = Bench::single(&machine, 128, computation(stores)).skipping();
     (0..8).for_each(|_| bench.run(50));
     bench.sm.settle(bench.now);
@@ -216,10 +217,10 @@ fn taken_from(machine: Machine, stores: bool, how: Preemption) -> (u64, SmStats,
 
 #[test]
 fn a_switch_takes_the_context_over_the_share_of_the_bandwidth_and_a_flush_only_what_is_under_way() {
-    let (flushed, stats, machine) = taken_at_400(false, Preemption::Flush);
+    let (flushed, stats, machine) = preempted_at_400(false, Preemption::Flush);
     assert!((400..430).contains(&flushed), "{flushed}");
     assert!(stats.sm.flushed_warp_instructions > 0 && stats.sm.context_cycles == 0, "{:?}", stats.sm);
-    let (switched, stats, _) = taken_at_400(false, Preemption::Switch);
+    let (switched, stats, _) = preempted_at_400(false, Preemption::Switch);
     let registers = 4 * crate::occupancy::CtaNeeds::of(&machine.gpu.sm, &kernel_info(128, 1)).registers;
     let (burst_bytes, bursts) = machine.mem.dram.burst();
     let clocks = machine.clocks.dram.0 as f64 / machine.clocks.core.0 as f64;
@@ -231,7 +232,7 @@ fn a_switch_takes_the_context_over_the_share_of_the_bandwidth_and_a_flush_only_w
 
 #[test]
 fn a_cta_that_has_written_is_switched_instead_of_flushed() {
-    let (_, stats, _) = taken_at_400(true, Preemption::Flush);
+    let (_, stats, _) = preempted_at_400(true, Preemption::Flush);
     assert_eq!((stats.sm.ctas_switched, stats.sm.ctas_flushed), (1, 0));
 }
 
@@ -239,7 +240,7 @@ fn a_cta_that_has_written_is_switched_instead_of_flushed() {
 fn contexts_of_an_sm_go_one_after_the_other_where_they_share_its_bandwidth() {
     let left = |switch: Switch| {
         let mut machine = test_machine();
-        (machine.gpu.dispatch.switch, machine.gpu.dispatch.under_way) = (switch, UnderWay::Squashed);
+        (machine.gpu.dispatch.switch, machine.gpu.dispatch.under_way) = (switch, InFlightPolicy::Squashed);
         let mut bench = Bench::single(&machine, 128, computation(false));
         (1..3).for_each(|cta| bench.bind(0, cta));
         bench.run(400);
@@ -269,7 +270,7 @@ fn a_cta_whose_stores_overwrite_nothing_that_it_has_read_is_flushed() {
     };
     // The store is the first instruction of the code.
     assert_eq!(taken(&[0]).1, 1);
-    assert_eq!(taken(&[1]).1, 0, "another one is");
+    assert_eq!(taken(&[1]).1, 0, "the store at index 0 is not repeatable");
 }
 
 #[test]
@@ -277,21 +278,21 @@ fn a_switch_by_traffic_writes_the_context_a_packet_per_cycle() {
     let mut machine = test_machine();
     machine.gpu.dispatch.switch = Switch::Traffic;
     let registers = 4 * crate::occupancy::CtaNeeds::of(&machine.gpu.sm, &kernel_info(128, 1)).registers;
-    let (_, stats, machine) = taken_from(machine, false, Preemption::Switch);
+    let (_, stats, machine) = preempted_with(machine, false, Preemption::Switch);
     let bytes = if machine.gpu.sm.lsu.sector_requests { 32 } else { 128 };
     let packets = u64::from(registers / bytes);
     assert_eq!((stats.sm.packets_sent, stats.sm.packets_received, stats.sm.ctas_switched), (packets, packets, 1));
     assert!((packets..packets + 200).contains(&stats.sm.context_cycles), "{packets} packets in {} cycles", stats.sm.context_cycles);
 }
 
-/// The test machine, on which instructions under way are squashed.
+/// Returns the test machine with squashing of outstanding instructions.
 fn squashing() -> Machine {
     let mut machine = test_machine();
-    machine.gpu.dispatch.under_way = UnderWay::Squashed;
+    machine.gpu.dispatch.under_way = InFlightPolicy::Squashed;
     machine
 }
 
-/// A warp that loads a line, needs it, and stores there.
+/// Returns a program of a warp that loads a line, uses the value, and stores to the line.
 fn load_and_store() -> Arc<CtaProgram> {
     let mut program = Program::new(1);
     program.access(0, mem(MemKind::Load, MemSpace::Global, 1, &[0]), LaneMask::FULL, &lanes(0x10_0000, 4));
@@ -300,8 +301,9 @@ fn load_and_store() -> Arc<CtaProgram> {
     program.exit()
 }
 
-/// Takes the only CTA away in cycle `at`, and hands it out again as soon as it comes back; the cycle of that, that of its end, and the bench.
-fn taken_and_handed_out(machine: &Machine, program: Arc<CtaProgram>, latency: u64, at: u64, how: Preemption) -> (u64, u64, Bench) {
+/// Preempts the only CTA in cycle `at`, and binds it again as soon as it returns; returns the cycle of the return, the end cycle, and the
+/// bench.
+fn preempted_and_rebound(machine: &Machine, program: Arc<CtaProgram>, latency: u64, at: u64, how: Preemption) -> (u64, u64, Bench) {
     let mut bench = Bench::single(machine, 32, program);
     bench.latency = latency;
     (0..at).for_each(|_| bench.run(1));
@@ -345,13 +347,13 @@ fn a_cta_is_flushed_in_the_cycle_of_the_decision_and_its_data_still_fills_the_l1
         alone.run(1);
     }
     let undisturbed = alone.notices(|payload| matches!(payload, Payload::CtaDone(_)))[0];
-    // The load left long ago and is answered after cycle 1000.
-    let (back, ended, bench) = taken_and_handed_out(&machine, load_and_store(), 1000, 500, Preemption::Flush);
+    // The load left before the preemption, and its reply arrives after cycle 1000.
+    let (back, ended, bench) = preempted_and_rebound(&machine, load_and_store(), 1000, 500, Preemption::Flush);
     assert_eq!(back, 500);
     let sm = &bench.stats().sm;
     assert_eq!((sm.ctas_flushed, sm.flushed_warp_instructions, sm.replayed_warp_instructions), (1, 1, 0));
-    // The second load waits for the line that the first one asked for. The L1 answers an access per cycle, so the four of the first load, which are for
-    // nobody, delay the CTA by four cycles.
+    // The second load waits for the line that the first one requested. The L1 completes an access per cycle, so the four squashed accesses
+    // of the first load delay the CTA by four cycles.
     assert_eq!(sm.packets_sent, alone.stats().sm.packets_sent, "nothing is fetched twice");
     assert_eq!(ended, undisturbed + 4);
     assert_eq!(sm.packets_sent, sm.packets_received);
@@ -360,9 +362,9 @@ fn a_cta_is_flushed_in_the_cycle_of_the_decision_and_its_data_still_fills_the_l1
 #[test]
 fn a_cta_is_switched_in_the_time_of_its_context_and_replays_its_load() {
     let machine = squashing();
-    let (back, ended, bench) = taken_and_handed_out(&machine, load_and_store(), 20_000, 500, Preemption::Switch);
+    let (back, ended, bench) = preempted_and_rebound(&machine, load_and_store(), 20_000, 500, Preemption::Switch);
     let sm = &bench.stats().sm;
-    // Saved and restored, in the same time.
+    // Saving and restoring take the same time.
     assert_eq!(back, 500 + sm.context_cycles / 2);
     assert!(sm.context_cycles > 0 && back < 5000, "{back}");
     assert_eq!((sm.ctas_switched, sm.replayed_warp_instructions), (1, 1));
@@ -376,39 +378,39 @@ fn stores_of_a_cta_that_was_dropped_are_acknowledged_to_nobody() {
     let mut program = Program::new(1);
     program.access(0, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask::FULL, &lanes(0x20_0000, 4));
     let program = program.exit();
-    let (back, ended, bench) = taken_and_handed_out(&squashing(), program, 1000, 500, Preemption::Drop);
+    let (back, ended, bench) = preempted_and_rebound(&squashing(), program, 1000, 500, Preemption::Drop);
     assert_eq!(back, 500);
     let sent: Vec<u64> = bench.requests().iter().map(|(at, _)| *at).collect();
     let (first, second) = sent.split_at(sent.len() / 2);
-    // The acknowledgements of the second execution end the CTA, not those of the first, which come before them.
+    // The CTA ends with the acknowledgements of the second execution, not with those of the first execution, which arrive earlier.
     assert!(first.iter().all(|at| *at < 500) && second.iter().all(|at| *at > 500), "{sent:?}");
     assert!(ended > second[second.len() - 1] + 1000, "{ended}: {sent:?}");
     assert_eq!(bench.stats().sm.packets_sent, bench.stats().sm.packets_received);
 }
 
 #[test]
-fn a_cta_that_has_nothing_left_to_do_ends_when_its_context_is_back() {
+fn a_cta_without_instructions_ends_when_its_context_is_restored() {
     let mut program = Program::new(1);
     program.access(0, mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1]), LaneMask::FULL, &lanes(0x20_0000, 4));
     let mut machine = squashing();
     machine.gpu.dispatch.switch = Switch::Traffic;
-    // It waits for its store alone.
-    let (back, ended, bench) = taken_and_handed_out(&machine, program.exit(), 1000, 500, Preemption::Switch);
+    // The CTA waits only for its store.
+    let (back, ended, bench) = preempted_and_rebound(&machine, program.exit(), 1000, 500, Preemption::Switch);
     let (last, _) = *bench.requests().last().unwrap();
-    assert!(back > 1500 && last > back && ended > last + 1000, "back in {back}, the last read left in {last}, the end in {ended}");
+    assert!(back > 1500 && last > back && ended > last + 1000, "returned in {back}, the last read left in {last}, the end in {ended}");
     assert_eq!((bench.stats().sm.ctas_switched, bench.stats().sm.replayed_warp_instructions), (1, 0));
 }
 
-/// What a run under per-CTA preemption shows: messages and counters, CTAs given back, and the places of all CTAs at each cut.
-struct Named {
+/// Results of a run with per-CTA preemption: messages and counters, returned CTAs, and the memory ranges of all CTAs at each cut.
+struct PerCtaRun {
     seen: Seen,
-    given_back: u32,
-    /// CTAs of each way of leaving that were found at cuts: ended, switched, flushed, dropped.
-    gone: [u64; 4],
+    returned: u32,
+    /// Number of CTAs that left, by outcome as seen at cuts: ended, switched, flushed, dropped.
+    departed: [u64; 4],
 }
 
-/// Runs five CTAs of which single ones, chosen at random, are taken away by techniques chosen at random.
-fn run_named(machine: &Machine, seed: u64, skip: bool, epoch: u64) -> (Named, u64) {
+/// Runs five CTAs; preempts single CTAs, chosen at random, by techniques chosen at random.
+fn run_named(machine: &Machine, seed: u64, skip: bool, epoch: u64) -> (PerCtaRun, u64) {
     let program = program(&mut Rng::keyed(seed, &[7]), 5);
     let instructions: u64 = program.warps.iter().map(|stream| u64::from(stream.len())).sum();
     let mut info = kernel_info(160, CTAS);
@@ -425,16 +427,16 @@ fn run_named(machine: &Machine, seed: u64, skip: bool, epoch: u64) -> (Named, u6
     let mut next = 60 * (1 + rng.below(8));
     let (mut left, mut before) = (20, 0);
     let mut gone = [0; 4];
-    while bench.sm.resident_ctas() > 0 || bench.sm.next_event() < Cycle::NEVER || !bench.coming.is_empty() {
+    while bench.sm.resident_ctas() > 0 || bench.sm.next_event() < Cycle::NEVER || !bench.incoming.is_empty() {
         assert!(bench.now < Cycle(2_000_000), "no end: {:#?}", bench.sm.waiting());
         for _ in 0..60 / epoch {
             bench.run(epoch);
         }
-        grid.hand_out(&mut bench);
+        grid.rebind(&mut bench);
         bench.sm.settle(bench.now);
         let mut values = Vec::new();
         bench.sm.visit_tasks(&mut values);
-        let progress = SmProgress::decode(&values).expect("an SM writes what is read");
+        let progress = SmProgress::decode(&values).expect("the SM encodes a valid progress");
         assert_eq!(progress.resident.len() as u32, bench.sm.resident_ctas());
         for (i, one) in progress.resident.iter().enumerate() {
             assert!(one.executed <= instructions && one.executed_here <= one.executed && one.started <= bench.now.next(), "{one:?}");
@@ -458,7 +460,7 @@ fn run_named(machine: &Machine, seed: u64, skip: bool, epoch: u64) -> (Named, u6
                     bench.sm.apply(bench.now, &SmDecision::PreemptCta(one.kernel, one.cta, how));
                 }
             }
-            // One that is not there is not missed.
+            // Preempting a CTA that is not resident has no effect.
             bench.sm.apply(bench.now, &SmDecision::PreemptCta(KernelIndex(0), CtaIndex(99), Preemption::Switch));
             next = bench.now.0 + 60 * (1 + rng.below(20));
             left -= 1;
@@ -467,10 +469,13 @@ fn run_named(machine: &Machine, seed: u64, skip: bool, epoch: u64) -> (Named, u6
     let end = Cycle(bench.now.0.next_multiple_of(20_000));
     bench.run(end.0 - bench.now.0);
     bench.sm.settle(end);
-    (Named { seen: (bench.sent.clone(), bench.stats().clone()), given_back: grid.given_back, gone }, instructions * u64::from(CTAS))
+    (
+        PerCtaRun { seen: (bench.sent.clone(), bench.stats().clone()), returned: grid.returned, departed: gone },
+        instructions * u64::from(CTAS),
+    )
 }
 
-/// Machines that count registers and shared memory, and that allocate them by ranges.
+/// Returns machines that count registers and shared memory, and machines that allocate them by ranges.
 fn allocating() -> impl Iterator<Item = Machine> {
     switching().flat_map(|machine| {
         [Allocation::Counts, Allocation::Ranges].map(|allocation| {
@@ -482,7 +487,7 @@ fn allocating() -> impl Iterator<Item = Machine> {
 }
 
 #[test]
-fn nothing_is_lost_when_single_ctas_are_taken_by_different_techniques() {
+fn preempting_single_ctas_by_different_techniques_loses_no_cta() {
     let mut all = [0; 4];
     for machine in allocating() {
         for seed in 0..3 {
@@ -490,29 +495,33 @@ fn nothing_is_lost_when_single_ctas_are_taken_by_different_techniques() {
             let (sm, kernel) = (&run.seen.1.sm, &run.seen.1.kernels[0]);
             assert_eq!(in_effect(&run.seen.1), instructions, "seed {seed}");
             assert_eq!((ended(&run.seen), kernel.ctas), (CTAS as usize, u64::from(CTAS)), "seed {seed}");
-            assert_eq!(u64::from(run.given_back), sm.ctas_switched + sm.ctas_flushed + sm.ctas_returned);
-            assert!(all_answered(&machine, sm), "seed {seed}");
-            // What controllers see of CTAs that left is what happened.
-            assert_eq!(run.gone, [u64::from(CTAS), sm.ctas_switched, run.gone[2], sm.ctas_flushed - run.gone[2]], "seed {seed}");
-            all.iter_mut().zip(run.gone).for_each(|(all, gone)| *all += gone);
+            assert_eq!(u64::from(run.returned), sm.ctas_switched + sm.ctas_flushed + sm.ctas_returned);
+            assert!(all_replies_received(&machine, sm), "seed {seed}");
+            // The outcomes of CTAs that controllers see agree with the counters.
+            assert_eq!(
+                run.departed,
+                [u64::from(CTAS), sm.ctas_switched, run.departed[2], sm.ctas_flushed - run.departed[2]],
+                "seed {seed}"
+            );
+            all.iter_mut().zip(run.departed).for_each(|(all, gone)| *all += gone);
         }
     }
     assert!(all.iter().all(|gone| *gone >= 5), "{all:?}");
 }
 
 #[test]
-fn skipping_and_the_cutting_of_spans_change_nothing_of_preemption_by_cta() {
+fn preemption_by_cta_does_not_depend_on_skipping_or_epochs() {
     for machine in allocating() {
         let (run, _) = run_named(&machine, 5, true, 60);
         for (skip, epoch) in [(false, 60), (true, 20), (true, 1)] {
             let (other, _) = run_named(&machine, 5, skip, epoch);
-            assert!(other.seen == run.seen && other.gone == run.gone, "skip {skip}, epochs of {epoch}");
+            assert!(other.seen == run.seen && other.departed == run.departed, "skip {skip}, epochs of {epoch}");
         }
     }
 }
 
 #[test]
-fn draining_gives_back_what_has_not_started_and_nothing_else() {
+fn draining_returns_only_ctas_that_have_not_started() {
     let machine = test_machine();
     let program = program(&mut Rng::keyed(3, &[7]), 5);
     let mut info = kernel_info(160, CTAS);

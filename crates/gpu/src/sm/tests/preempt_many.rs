@@ -1,8 +1,8 @@
-//! 10^5 random sequences of starts and preemptions on an SM that is allocated by ranges and shared by two kernels.
+//! Tests with 10^5 random sequences of starts and preemptions on an SM that is allocated by ranges and shared by two kernels.
 //!
-//! In each sequence CTAs of both kernels, of random needs, are bound at random times, and taken away at random times by random techniques. The second
-//! kernel has priority, so that its CTAs go first, and to aligned positions. At every cut no two CTAs have a register or a byte of shared memory in common;
-//! at the end every CTA has ended once, and has executed each of its instructions once in effect.
+//! In each sequence CTAs of both kernels, of random needs, are bound at random times, and preempted at random times by random techniques.
+//! The second kernel has priority, so that its CTAs start first, at aligned positions. At every cut no two CTAs share a register or a byte
+//! of shared memory; at the end every CTA has ended once, and each of its instructions has taken effect once.
 
 use std::collections::BTreeMap;
 
@@ -16,23 +16,23 @@ use super::*;
 use crate::sm::SmDecision;
 use crate::test_machine::kernel_info;
 
-/// Sequences, over all machines.
+/// Number of sequences over all machines.
 const SEQUENCES: u64 = 100_000;
-/// CTAs of each kernel.
+/// Number of CTAs of each kernel.
 const CTAS: u32 = 4;
-/// Core cycles between two cuts, which are those of the memory's latency.
+/// Core cycles between two cuts, equal to the latency of the memory.
 const EPOCH: u64 = 30;
 
-/// What a sequence came to.
+/// Counts of the events of sequences.
 #[derive(Debug, Default)]
-struct Tally {
+struct EventCounts {
     taken: [u64; 4],
-    given_back: u64,
+    returned: u64,
     aligned: u64,
     shared: u64,
 }
 
-/// A CTA of one or two warps with a few instructions.
+/// Returns a CTA of one or two warps with a few instructions.
 fn program(rng: &mut Rng) -> Arc<CtaProgram> {
     let warps = 1 + rng.below(2) as usize;
     let mut program = Program::new(warps);
@@ -50,7 +50,7 @@ fn program(rng: &mut Rng) -> Arc<CtaProgram> {
     program.exit()
 }
 
-/// Two kernels of applications of different priority.
+/// Returns a bench with two kernels of applications of different priority.
 fn bench(machine: &Machine, rng: &mut Rng) -> (Bench, [u64; 2]) {
     let mut kernels = Vec::new();
     let mut instructions = [0; 2];
@@ -75,26 +75,26 @@ fn bench(machine: &Machine, rng: &mut Rng) -> (Bench, [u64; 2]) {
     (Bench::shared(machine, kernels, applications.collect()), instructions)
 }
 
-/// Checks what is resident at a cut.
-fn check(progress: &SmProgress, machine: &Machine, infos: &[KernelInfo], tally: &mut Tally) {
+/// Checks the resident CTAs at a cut.
+fn check(progress: &SmProgress, machine: &Machine, infos: &[KernelInfo], tally: &mut EventCounts) {
     let sm = &machine.gpu.sm;
     let apart = |(a, a_len): (u32, u32), (b, b_len): (u32, u32)| a + a_len <= b || b + b_len <= a;
     for (i, one) in progress.resident.iter().enumerate() {
         assert!(one.registers.0 + one.registers.1 <= sm.registers && one.shared.0 + one.shared.1 <= sm.shared_bytes, "{one:?}");
         for other in &progress.resident[..i] {
             assert!(apart(one.registers, other.registers) && apart(one.shared, other.shared), "{one:?} and {other:?} overlap");
-            assert_ne!((one.kernel, one.cta), (other.kernel, other.cta), "it is there twice");
+            assert_ne!((one.kernel, one.cta), (other.kernel, other.cta), "a CTA is resident twice");
             tally.shared += u64::from(one.kernel != other.kernel);
         }
         if infos[one.kernel.index()].app == AppId(1) {
-            assert_eq!((one.registers.0 % one.registers.1, one.shared.0 % one.shared.1), (0, 0), "{one:?} is not at a position");
+            assert_eq!((one.registers.0 % one.registers.1, one.shared.0 % one.shared.1), (0, 0), "{one:?} is not at an aligned position");
             assert_eq!(one.registers.0 / one.registers.1, one.shared.0 / one.shared.1, "{one:?} is between two positions");
             tally.aligned += 1;
         }
     }
 }
 
-fn sequence(machine: &Machine, seed: u64, tally: &mut Tally) {
+fn sequence(machine: &Machine, seed: u64, tally: &mut EventCounts) {
     let mut rng = Rng::keyed(seed, &[13]);
     let (mut bench, instructions) = bench(machine, &mut rng);
     bench = bench.skipping();
@@ -112,11 +112,11 @@ fn sequence(machine: &Machine, seed: u64, tally: &mut Tally) {
             }
         }
         bench.run(EPOCH);
-        grid.hand_out(&mut bench);
+        grid.rebind(&mut bench);
         bench.sm.settle(bench.now);
         let mut values = Vec::new();
         bench.sm.visit_tasks(&mut values);
-        let progress = SmProgress::decode(&values).expect("an SM writes what is read");
+        let progress = SmProgress::decode(&values).expect("the SM encodes a valid progress");
         check(&progress, machine, &infos, tally);
         if left > 0 && rng.below(3) == 0 {
             for one in &progress.resident {
@@ -145,14 +145,14 @@ fn sequence(machine: &Machine, seed: u64, tally: &mut Tally) {
     let executed: u64 = stats.kernels.iter().map(|kernel| kernel.warp_instructions).sum();
     let in_effect = executed - stats.sm.flushed_warp_instructions - stats.sm.replayed_warp_instructions;
     assert_eq!(in_effect, u64::from(CTAS) * instructions.iter().sum::<u64>(), "seed {seed}");
-    assert_eq!(u64::from(grid.given_back), stats.sm.ctas_switched + stats.sm.ctas_flushed + stats.sm.ctas_returned, "seed {seed}");
+    assert_eq!(u64::from(grid.returned), stats.sm.ctas_switched + stats.sm.ctas_flushed + stats.sm.ctas_returned, "seed {seed}");
     assert_eq!(stats.sm.packets_sent, stats.sm.packets_received, "seed {seed}");
-    tally.given_back += u64::from(grid.given_back);
+    tally.returned += u64::from(grid.returned);
 }
 
 #[test]
-fn no_cta_is_lost_runs_twice_or_lies_on_anothers_range_in_a_hundred_thousand_random_sequences() {
-    // One machine for each way of switching and of leaving; random machines differ in nothing that matters here.
+fn no_cta_is_lost_repeated_or_overlapping_in_100_000_random_sequences() {
+    // One machine is used for each way of switching and of leaving; other machine parameters do not matter here.
     let machines: Vec<Machine> = switching()
         .take(4)
         .map(|mut machine| {
@@ -160,12 +160,12 @@ fn no_cta_is_lost_runs_twice_or_lies_on_anothers_range_in_a_hundred_thousand_ran
             machine
         })
         .collect();
-    let mut tally = Tally::default();
+    let mut tally = EventCounts::default();
     for seed in 0..SEQUENCES {
         sequence(&machines[seed as usize % machines.len()], seed, &mut tally);
     }
-    // Everything that is forbidden had many chances to happen.
-    let Tally { taken, given_back, aligned, shared } = &tally;
-    assert!(taken.iter().all(|count| *count > SEQUENCES / 4) && *given_back > SEQUENCES / 2, "{tally:?}");
+    // Every forbidden state had many opportunities to occur.
+    let EventCounts { taken, returned, aligned, shared } = &tally;
+    assert!(taken.iter().all(|count| *count > SEQUENCES / 4) && *returned > SEQUENCES / 2, "{tally:?}");
     assert!(*aligned > SEQUENCES && *shared > SEQUENCES, "{tally:?}");
 }

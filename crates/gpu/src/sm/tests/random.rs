@@ -1,4 +1,4 @@
-//! Random programs: skipping, cutting into calls, and the sums that must hold.
+//! Tests of random programs: skipping, division into calls, and invariant sums.
 
 use warpshard_base::Rng;
 use warpshard_config::machine::{Ccws, CoreStyle, TextureCache, WarpOrder};
@@ -10,7 +10,7 @@ use super::*;
 use crate::sm::{CcwsCounters, TextureCounters};
 use crate::test_machine::{kernel_info, test_machine};
 
-/// A random CTA of `warps` warps; every warp passes the same number of barriers.
+/// Returns a random CTA of `warps` warps; every warp passes the same number of barriers.
 pub(super) fn program(rng: &mut Rng, warps: usize) -> Arc<CtaProgram> {
     let mut program = Program::new(warps);
     for _ in 0..3 {
@@ -100,7 +100,7 @@ pub(super) fn machines() -> Vec<Machine> {
     [volta, gto, fermi, phase, merging, losing_volta, losing_fermi, control::machine()].into_iter().chain(orders).chain(textured).collect()
 }
 
-/// The same with control words of any kind in most instructions.
+/// Returns the program with control words of any kind in most instructions.
 fn with_control_words(rng: &mut Rng, program: &CtaProgram) -> Arc<CtaProgram> {
     let mut code = program.code.to_vec();
     for (i, inst) in code.iter_mut().enumerate() {
@@ -120,7 +120,7 @@ fn with_control_words(rng: &mut Rng, program: &CtaProgram) -> Arc<CtaProgram> {
 
 type Seen = (Vec<(Cycle, Payload)>, SmStats, Option<CcwsCounters>, Option<TextureCounters>, Option<WarpReasonCounts>);
 
-/// Runs three CTAs with epochs of the lengths that `epoch` gives, and returns all that can be seen.
+/// Runs three CTAs with epochs of the lengths that `epoch` returns, and returns all visible results.
 fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> u64) -> Seen {
     let mut rng = Rng::keyed(seed, &[7]);
     let mut info = kernel_info(160, 3);
@@ -140,7 +140,7 @@ fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> 
     for cta in 0..5 {
         bench.bind(0, cta);
     }
-    while bench.sm.resident_ctas() > 0 || bench.sm.next_event() < Cycle::NEVER || !bench.coming.is_empty() {
+    while bench.sm.resident_ctas() > 0 || bench.sm.next_event() < Cycle::NEVER || !bench.incoming.is_empty() {
         assert!(bench.now < Cycle(1_000_000), "no end: {:#?}", bench.sm.waiting());
         bench.run(epoch());
     }
@@ -151,7 +151,7 @@ fn outcome(machine: &Machine, seed: u64, skip: bool, mut epoch: impl FnMut() -> 
 }
 
 #[test]
-fn skipping_and_the_cutting_of_spans_change_nothing() {
+fn results_do_not_depend_on_skipping_or_epochs() {
     for machine in machines() {
         let (mut held, mut full) = (0, 0);
         for seed in 0..6 {
@@ -166,7 +166,7 @@ fn skipping_and_the_cutting_of_spans_change_nothing() {
             held += reference.2.as_ref().map_or(0, |ccws| ccws.ccws_held_load_cycles);
             let mut rng = Rng::keyed(seed, &[]);
             let cut = outcome(&machine, seed, true, || 1 + rng.below(60));
-            // Credits come at the epoch's end in this bench, so only runs with the same epochs compare where they run out.
+            // Credits arrive at the end of the epoch in this bench, so only runs with the same epochs are comparable if credits run out.
             if machine.noc.input_queue == 512 {
                 assert_eq!(reference.0.len(), cut.0.len());
                 assert_eq!(reference.1, cut.1);
@@ -194,7 +194,7 @@ fn stall_reasons_sum_to_scheduler_cycles_and_issues_to_instructions() {
         assert_eq!(
             stats.stalls.iter().map(|own| own[nobody]).collect::<Vec<_>>(),
             [stalls[nobody], 0],
-            "only those without warps belong to no kernel"
+            "only cycles of schedulers without warps belong to no kernel"
         );
         assert_eq!(stats.stalls[0].iter().sum::<u64>(), stalls[nobody]);
         assert_eq!(stats.sm.cycles % 1000, 0);
@@ -206,11 +206,11 @@ fn stall_reasons_sum_to_scheduler_cycles_and_issues_to_instructions() {
 }
 
 #[test]
-fn every_request_is_answered_once_and_nothing_is_left_behind() {
+fn every_request_gets_one_reply_and_no_state_remains() {
     for machine in machines() {
         for seed in 10..14 {
             let (_, stats, ..) = outcome(&machine, seed, true, || 60);
-            assert!(all_answered(&machine, &stats.sm), "seed {seed}");
+            assert!(all_replies_received(&machine, &stats.sm), "seed {seed}");
         }
     }
 }

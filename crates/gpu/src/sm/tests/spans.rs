@@ -1,4 +1,4 @@
-//! Spans in which stages can only try again: they are passed over, and count what stepping every cycle counts.
+//! Tests of spans in which stages can only retry: skipping these spans gives the same counts as stepping every cycle.
 
 use warpshard_config::machine::Cache;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::sm::SmCounters;
 use crate::test_machine::test_machine;
 
-/// A way to block an SM, and the counter of the cycles or attempts in which it is blocked so.
+/// A way to block an SM, and the counter of the blocked cycles or attempts.
 struct Blocked {
     name: &'static str,
     machine: Machine,
@@ -27,7 +27,7 @@ fn with_credits(credits: u32) -> Machine {
     machine
 }
 
-/// Four warps that load 32 sectors each, `stride` bytes apart, and then need them.
+/// Returns a program of four warps that load 32 sectors each, `stride` bytes apart, and then use them.
 fn loads(space: MemSpace, cache: CachePolicy, stride: u64) -> Program {
     let mut program = Program::new(4);
     let mut load = mem(MemKind::Load, space, 1, &[]);
@@ -66,8 +66,7 @@ fn cases() -> Vec<Blocked> {
     ]
 }
 
-/// Runs in epochs of `epoch` cycles to a fixed end; returns what can be seen, and the cycles in which there was nothing to do
-/// although a CTA was resident.
+/// Runs in epochs of `epoch` cycles to a fixed end; returns the visible results, and the cycles without work while a CTA was resident.
 fn outcome(machine: &Machine, program: &Arc<CtaProgram>, skip: bool, epoch: u64) -> (Vec<(Cycle, Payload)>, SmStats, u64) {
     let mut bench = Bench::single(machine, 128, Arc::clone(program));
     bench.latency = 40;
@@ -98,7 +97,7 @@ fn a_blocked_span_counts_what_its_cycles_count() {
 }
 
 #[test]
-fn most_blocked_cycles_are_passed_over() {
+fn most_blocked_cycles_are_skipped() {
     for Blocked { name, machine, program, .. } in cases() {
         let (_, stats, passed) = outcome(&machine, &program.exit(), true, 1);
         assert!(passed * 2 > stats.sm.active_cycles, "{name}: {passed} of {} cycles", stats.sm.active_cycles);
@@ -106,7 +105,7 @@ fn most_blocked_cycles_are_passed_over() {
 }
 
 #[test]
-fn a_span_may_be_counted_in_pieces() {
+fn a_span_can_be_counted_in_pieces() {
     for Blocked { name, machine, program, .. } in cases() {
         let program = program.exit();
         let mut whole = Bench::single(&machine, 128, Arc::clone(&program)).skipping();
@@ -144,7 +143,7 @@ fn a_cycle_is_stalled_for_the_core_when_no_scheduler_issues_and_some_wait() {
     };
     let alone = seen(1, 1);
     assert!(alone.sm.stalled_core_cycles > 50, "{:?}", alone.sm);
-    assert_eq!(alone.sm.stalled_core_cycles, stalls(&alone), "one scheduler has a warp: the core is stalled when it is");
+    assert_eq!(alone.sm.stalled_core_cycles, stalls(&alone), "one scheduler has a warp: the core is stalled if this scheduler is");
     let beside = seen(2, 1);
     assert!(
         beside.sm.stalled_core_cycles + 50 < alone.sm.stalled_core_cycles.max(stalls(&beside)),

@@ -1,4 +1,4 @@
-//! Loads of textures against a memory of fixed latency.
+//! Tests of texture loads against a memory of fixed latency.
 
 use warpshard_base::Addr;
 use warpshard_config::machine::TextureCache;
@@ -10,7 +10,7 @@ fn load(dst: u16, src: &[u16]) -> StaticInst {
     mem(MemKind::Load, MemSpace::Texture, dst, src)
 }
 
-/// The test machine with the texture cache of GPGPU-Sim's Fermi.
+/// Returns the test machine with the texture cache of GPGPU-Sim's Fermi.
 fn textured() -> Machine {
     let mut machine = test_machine();
     machine.gpu.sm.texture = Some(TextureCache { sets: 4, ways: 24, fragments: 128, requests: 4, reorder: 128, results: 2 });
@@ -23,7 +23,7 @@ fn with(change: impl FnOnce(&mut TextureCache)) -> Machine {
     machine
 }
 
-/// One warp that loads a word from each of these addresses, one load after the other.
+/// Returns a program of one warp that loads a word from each of `addresses`, one load after the other.
 fn chain(addresses: &[u64]) -> Arc<CtaProgram> {
     let mut program = Program::new(1);
     for address in addresses {
@@ -46,32 +46,33 @@ fn counted(bench: &Bench) -> (u64, u64) {
 #[test]
 fn a_hit_passes_the_fragments_and_the_results() {
     let issues = Bench::single(&textured(), 32, chain(&[0x1_0000; 8])).issues();
-    // Four cycles to the unit; then taken, first fragment, chosen, written back.
+    // The load needs four cycles to the unit; then it is accepted, becomes the first fragment, is selected and written back.
     assert!((2..7).all(|i| issues[i + 1] - issues[i] == 4 + 3), "{issues:?}");
 }
 
 #[test]
-fn a_miss_adds_the_way_to_memory_and_back() {
+fn a_texture_miss_adds_the_memory_round_trip() {
     let addresses = [0x1_0000, 0x2_0000, 0x3_0000, 0x4_0000];
     let issues = Bench::single(&textured(), 32, chain(&addresses)).issues();
-    // Sent a cycle after it was taken, answered 100 later, ejected, filled and first fragment, chosen, written back.
+    // The request is sent a cycle after the access was accepted, and answered 100 cycles later. It is then ejected, filled as the first
+    // fragment, selected and written back.
     assert_eq!(issues[2] - issues[1], 4 + 1 + 100 + 1 + 1 + 1);
 }
 
 #[test]
-fn a_warp_asks_for_each_line_once_from_the_highest_down() {
+fn a_warp_requests_each_line_once_in_descending_order() {
     let mut program = Program::new(1);
     program.access(0, load(1, &[]), LaneMask::FULL, &lanes(0x1_0000, 8));
     let bench = ran(&textured(), program.exit());
     let requests: Vec<_> = bench.requests().iter().map(|(_, packet)| (packet.addr, packet.sectors().count())).collect();
     assert_eq!(requests, [(Addr(0x1_0080), 4), (Addr(0x1_0000), 4)]);
     assert_eq!(counted(&bench), (0, 2));
-    assert_eq!((bench.kernel().memory_accesses, bench.kernel().load_instructions), (0, 0), "these are of the L1");
+    assert_eq!((bench.kernel().memory_accesses, bench.kernel().load_instructions), (0, 0), "these counters belong to the L1");
     assert_eq!(bench.stats().sm.loads_answered, 1);
 }
 
 #[test]
-fn a_line_under_way_is_a_hit_and_not_asked_for_again() {
+fn an_outstanding_line_is_a_hit_and_not_requested_again() {
     let mut program = Program::new(4);
     for warp in 0..4 {
         program.access(warp, load(1, &[]), LaneMask(1), &[0x1_0000 + 4 * warp as u64]);
@@ -97,8 +98,8 @@ fn a_hit_waits_for_the_misses_before_it() {
 }
 
 #[test]
-fn the_line_used_longest_ago_leaves_its_set() {
-    // 24 lines of set 0 fill it; the first is used again, so that the second leaves for another.
+fn the_least_recently_used_texture_line_is_evicted() {
+    // 24 lines of set 0 fill the set; the first line is used again, so that another line evicts the second.
     let line = |number: u64| 0x10_0000 + number * 512;
     let fill: Vec<u64> = (0..24).map(line).collect();
     let again = |last: u64| counted(&ran(&textured(), chain(&[&fill[..], &[line(0), line(24), last]].concat())));
@@ -123,7 +124,7 @@ fn without_a_texture_cache_textures_go_through_the_l1() {
 }
 
 #[test]
-fn a_kernel_begins_with_an_empty_cache_where_kernels_flush_the_l1() {
+fn a_kernel_starts_with_an_empty_texture_cache_if_kernels_flush_the_l1() {
     let misses = |flush| {
         let mut machine = textured();
         machine.gpu.sm.l1.flush_at_kernel = flush;
@@ -138,7 +139,7 @@ fn a_kernel_begins_with_an_empty_cache_where_kernels_flush_the_l1() {
     assert_eq!((misses(true), misses(false)), (2, 1));
 }
 
-/// Four warps that load 32 lines each and then need them.
+/// Returns a program of four warps that load 32 lines each and then use them.
 fn wide() -> Arc<CtaProgram> {
     let mut program = Program::new(4);
     for warp in 0..4 {
@@ -149,7 +150,7 @@ fn wide() -> Arc<CtaProgram> {
 }
 
 #[test]
-fn a_full_cache_counts_the_same_whether_its_cycles_are_passed_over_or_not() {
+fn counts_of_a_full_texture_cache_do_not_depend_on_skipping() {
     let few_credits = |mut machine: Machine| {
         machine.noc.input_queue = 2;
         machine
@@ -176,6 +177,6 @@ fn a_full_cache_counts_the_same_whether_its_cycles_are_passed_over_or_not() {
         assert_eq!((&stepped.0, &stepped.1, &stepped.2), (&skipped.0, &skipped.1, &skipped.2), "{name}");
         let counters = skipped.2.unwrap();
         assert!(counters.texture_full_cycles > 100 && counters.texture_misses == 128, "{name}: {counters:?}");
-        assert!(skipped.3 > 4000, "{name}: {} cycles passed over", skipped.3);
+        assert!(skipped.3 > 4000, "{name}: {} cycles skipped", skipped.3);
     }
 }

@@ -1,13 +1,14 @@
-//! The states of the warps of a core with control words: one cause after the other, against cycles reckoned by hand.
+//! Tests of the states of the warps of a core with control words: one cause after the other, against cycles computed by hand.
 
-use warpshard_workload::{Beside, Pipe};
+use warpshard_workload::{AsyncOp, Pipe};
 
 use super::super::SmDecision;
 use super::control::{alu, machine, words};
 use super::*;
 use warpshard_stats::activity::WarpReason;
 
-/// The states of the warps that execute a program, as Nsight Compute's names them, without those of no cycle. They add up to the resident warps.
+/// Returns the states, with Nsight Compute's names, of the warps that execute a program, without states of zero cycles. They add up to the
+/// resident warps.
 fn states(machine: &Machine, warps: usize, program: Program) -> Vec<(WarpReason, u64)> {
     let mut bench = Bench::single(machine, 32 * warps as u32, program.exit());
     bench.issues();
@@ -19,7 +20,7 @@ fn states(machine: &Machine, warps: usize, program: Program) -> Vec<(WarpReason,
     all.filter(|(_, cycles)| *cycles > 0).collect()
 }
 
-/// The cycles of one state, where every warp executes `code`.
+/// Returns the cycles of one state if every warp executes `code`.
 fn cycles(machine: &Machine, warps: usize, code: &[StaticInst], reason: WarpReason) -> u64 {
     let mut program = Program::new(warps);
     for inst in code {
@@ -51,7 +52,7 @@ fn a_stall_count_is_a_wait() {
     assert_eq!(cycles(&machine(), 1, &[inst(5), inst(1), inst(13)], WarpReason::Wait), 4 + 12);
 }
 
-/// The result comes after 17 cycles: one of issue, one of the stall count.
+/// The result arrives after 17 cycles: one is the issue, and one the stall count.
 #[test]
 fn a_unit_of_variable_latency_is_a_short_scoreboard() {
     let producer = alu(1, &[2], Control { stall: 2, pipe: Pipe::Xu, ..COUNTER });
@@ -62,7 +63,7 @@ fn a_unit_of_variable_latency_is_a_short_scoreboard() {
 }
 
 #[test]
-fn memory_behind_the_l1_is_a_long_scoreboard_and_shared_memory_a_short_one() {
+fn global_memory_is_a_long_scoreboard_and_shared_memory_a_short_one() {
     let wait_for = |space, reason| {
         let consumer = alu(3, &[1], Control { wait: 1, ..words(1, Pipe::Fma) });
         cycles(&machine(), 1, &[load(space, Control { stall: 2, pipe: Pipe::Alu, ..COUNTER }), consumer], reason)
@@ -74,27 +75,27 @@ fn memory_behind_the_l1_is_a_long_scoreboard_and_shared_memory_a_short_one() {
 }
 
 #[test]
-fn a_constant_operand_that_is_not_there_is_an_imc_miss() {
+fn a_missing_constant_operand_is_an_imc_miss() {
     let plain = alu(1, &[2], words(1, Pipe::Fma));
     let with = StaticInst { control: Control { constant: Some(0x210), ..plain.control }, ..plain };
     assert_eq!(cycles(&machine(), 1, &[plain, with, with], WarpReason::ImcMiss), 79);
 }
 
-/// The group itself is no access to memory, and its counter falls with the answers of its copies.
+/// The group itself does not access memory, and its counter is decremented with the replies to its copies.
 #[test]
 fn a_group_of_copies_is_a_long_scoreboard() {
-    let copy = Control { beside: Beside::Copy { past_l1: false }, ..words(1, Pipe::Alu) };
+    let copy = Control { async_op: AsyncOp::Copy { past_l1: false }, ..words(1, Pipe::Alu) };
     let copy = StaticInst { control: copy, ..mem(MemKind::Load, MemSpace::Global, NO_REGISTER, &[2]) };
-    let group = Control { beside: Beside::CopyGroup, stall: 2, pipe: Pipe::Alu, ..COUNTER };
+    let group = Control { async_op: AsyncOp::CopyGroup, stall: 2, pipe: Pipe::Alu, ..COUNTER };
     let group = StaticInst { control: group, ..op(OpClass::Alu, NO_REGISTER, &[]) };
     let code = [copy, group, alu(1, &[2], Control { wait: 1, ..words(1, Pipe::Fma) })];
     assert!(cycles(&machine(), 1, &code, WarpReason::LongScoreboard) > 50, "the rest of the latency of the memory");
     assert_eq!(cycles(&machine(), 1, &code, WarpReason::ShortScoreboard), 0);
 }
 
-/// Without control words, a warp waits for the register that it names.
+/// Without control words, a warp waits for its source registers.
 #[test]
-fn a_register_is_waited_for_as_a_counter() {
+fn a_wait_for_a_register_is_a_scoreboard_wait() {
     let of_alu = alu(1, &[1], Control { pipe: Pipe::Fma, ..Control::NONE });
     assert_eq!(cycles(&machine(), 1, &[of_alu; 4], WarpReason::Wait), 3 * 3);
     let code = [load(MemSpace::Global, Control::NONE), alu(3, &[1], Control { pipe: Pipe::Fma, ..Control::NONE })];
@@ -115,9 +116,9 @@ fn register_reads_hold_the_control_stage() {
     assert_eq!((states(WarpReason::Dispatch), states(WarpReason::MathPipeThrottle)), (8, 0));
 }
 
-/// As in `five_memory_instructions_wait_in_a_sub_core`: four instructions wait three cycles each.
+/// Four instructions wait three cycles each, as in `five_memory_instructions_wait_in_a_sub_core`.
 #[test]
-fn the_queue_throttles_by_the_memory_that_is_meant() {
+fn a_full_queue_throttles_by_memory_space() {
     let nine = |space| [load(space, words(1, Pipe::Alu)); 9];
     assert_eq!(cycles(&machine(), 1, &nine(MemSpace::Shared), WarpReason::MioThrottle), 4 * 3);
     assert_eq!(cycles(&machine(), 1, &nine(MemSpace::Shared), WarpReason::LgThrottle), 0);
@@ -144,7 +145,7 @@ fn a_warp_that_could_issue_is_not_selected() {
     assert_eq!(cycles(&machine(), 4, &[inst, inst], WarpReason::NotSelected), 0);
 }
 
-/// The instructions of the bench have no addresses, so that each is the target of a branch.
+/// The instructions of the bench have no addresses, so each one is the target of a branch.
 #[test]
 fn branches_are_resolved_and_instructions_are_fetched() {
     let mut machine = machine();
@@ -153,31 +154,31 @@ fn branches_are_resolved_and_instructions_are_fetched() {
     assert_eq!(cycles(&machine, 1, &[inst; 3], WarpReason::BranchResolving), 3 * 6);
     let before = cycles(&machine, 1, &[inst], WarpReason::NoInstruction);
     machine.gpu.sm.control.fetch_latency = [31; 4];
-    assert_eq!(cycles(&machine, 1, &[inst], WarpReason::NoInstruction), before + 30, "both caches are asked at once");
+    assert_eq!(cycles(&machine, 1, &[inst], WarpReason::NoInstruction), before + 30, "both caches are looked up at the same time");
 }
 
 #[test]
-fn stores_under_way_drain() {
+fn a_warp_drains_until_its_stores_have_left_or_are_acknowledged() {
     let store = StaticInst { control: words(1, Pipe::Alu), ..mem(MemKind::Store, MemSpace::Global, NO_REGISTER, &[1, 2]) };
     let mut waits = machine();
     waits.gpu.sm.control.waits_for_stores = true;
     assert!(cycles(&waits, 1, &[store], WarpReason::Drain) > 100);
-    assert!(cycles(&machine(), 1, &[store], WarpReason::Drain) < 60, "they have left");
+    assert!(cycles(&machine(), 1, &[store], WarpReason::Drain) < 60, "the stores have left");
     assert!(cycles(&machine(), 1, &[alu(1, &[2], words(1, Pipe::Fma))], WarpReason::Drain) < 10);
 }
 
-/// A product of four warps, and the wait for it.
+/// The program is a product of four warps, and the wait for it.
 #[test]
-fn products_of_a_warp_group_are_waited_for() {
-    let product = Beside::Product { columns: 64, registers: false, closes: true };
-    let inst = |beside| StaticInst { control: Control { beside, ..words(1, Pipe::Alu) }, ..op(OpClass::Alu, NO_REGISTER, &[]) };
+fn a_wait_for_products_is_a_gmma_stall() {
+    let product = AsyncOp::Product { columns: 64, registers: false, closes: true };
+    let inst = |async_op| StaticInst { control: Control { async_op, ..words(1, Pipe::Alu) }, ..op(OpClass::Alu, NO_REGISTER, &[]) };
     let waits = |code: &[StaticInst]| cycles(&machine(), 4, code, WarpReason::Gmma);
     assert_eq!(waits(&[inst(product)]), 0);
-    assert!(waits(&[inst(product), inst(Beside::Products { most: 0 })]) > 4 * 32, "two columns a cycle");
+    assert!(waits(&[inst(product), inst(AsyncOp::Products { most: 0 })]) > 4 * 32, "two columns a cycle");
 }
 
 #[test]
-fn a_limit_of_warps_is_a_state_without_a_name() {
+fn a_warp_beyond_the_limit_is_in_the_state_misc() {
     let mut program = Program::new(2);
     program.all(alu(1, &[2], words(9, Pipe::Fma))).all(alu(1, &[2], words(1, Pipe::Fma)));
     let mut bench = Bench::single(&machine(), 64, program.exit());

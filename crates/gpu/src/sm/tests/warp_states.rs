@@ -1,4 +1,4 @@
-//! The states of warps add up to the resident warps, do not depend on skipping, and say what a kernel waits for.
+//! Tests of warp states: they add up to the resident warps, do not depend on skipping, and name the conditions for which a kernel waits.
 
 use warpshard_stats::Counters;
 
@@ -25,14 +25,14 @@ fn sum(counters: &WarpStateCounters) -> u64 {
     sum
 }
 
-/// Arithmetic on one register, over and over.
+/// Returns a program with a long chain of arithmetic on one register.
 fn chain() -> Arc<CtaProgram> {
     let mut program = Program::new(4);
     (0..50).for_each(|_| _ = program.all(op(OpClass::Sp, 1, &[1])));
     program.exit()
 }
 
-/// Loads from far away, each used at once.
+/// Returns a program of loads from distant addresses, each used immediately.
 fn chase() -> Arc<CtaProgram> {
     let mut program = Program::new(4);
     for round in 0..10 {
@@ -46,7 +46,7 @@ fn chase() -> Arc<CtaProgram> {
 }
 
 #[test]
-fn states_add_up_and_do_not_depend_on_how_a_run_is_divided() {
+fn states_add_up_and_do_not_depend_on_epochs() {
     for program in [chain(), chase()] {
         let (stepped, resident) = states(&program, false, 1);
         assert_eq!(sum(&stepped), resident, "{stepped:?}");

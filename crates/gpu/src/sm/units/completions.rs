@@ -1,11 +1,11 @@
-//! Cycles of completion that a unit has reserved.
+//! Completion cycles that execution units have reserved.
 
 use super::super::kinds::{ALL_KINDS, ClassRoute, KINDS, UnitKind};
 
-/// The cycles in which units complete an instruction, for kinds whose classes could complete in one cycle from one unit.
+/// Completion cycles of instructions by unit, for unit kinds of which two instruction classes could complete in the same cycle.
 ///
-/// A ring of words for each such unit: a bit per cycle, and with each word the number of its 64 cycles, so that words of
-/// past cycles need no clearing.
+/// Each such unit has a ring of words with a bit per cycle. Each word has the number of its 64 cycles, so that words of past cycles need no
+/// clearing.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Completions {
     kinds: u16,
@@ -15,7 +15,7 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn new(routes: &[ClassRoute], places: &[usize; KINDS]) -> Self {
+    pub(super) fn new(routes: &[ClassRoute], slots_per_kind: &[usize; KINDS]) -> Self {
         let mut kinds = 0u16;
         for long in routes {
             for short in routes {
@@ -32,18 +32,18 @@ impl Completions {
         for kind in ALL_KINDS {
             if kinds >> kind as u8 & 1 != 0 {
                 first[kind as usize] = count as u16;
-                count += places[kind as usize] * per_unit;
+                count += slots_per_kind[kind as usize] * per_unit;
             }
         }
         Self { kinds, first, per_unit, words: vec![(0, 0); count].into() }
     }
 
-    /// Bytes of its array.
+    /// Returns the bytes of the array.
     pub(super) fn hot_bytes(&self) -> usize {
         size_of_val(&*self.words)
     }
 
-    /// Reserves cycle `done` of a unit; returns whether it was free.
+    /// Reserves the completion cycle `done` of a unit; returns true if it was free.
     #[inline]
     pub(super) fn reserve(&mut self, kind: UnitKind, unit: usize, done: u64) -> bool {
         if self.kinds >> kind as u8 & 1 == 0 {

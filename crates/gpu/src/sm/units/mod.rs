@@ -1,15 +1,15 @@
-//! Execution units: the units of each class, when they are free, and the result buses.
+//! Execution units: the units of each class, the cycles in which they are free, and the result buses.
 //!
 //! Input: instructions with collected operands, one input register per unit (sub-cores) or per unit of the kind (shared).
-//! Output: completions in the [`Wheel`](super::writeback::Wheel). A unit takes an instruction every initiation interval;
-//! its result is written back `latency` + [`AFTER_UNIT`] cycles later, and its cycle on a result bus is reserved when it enters.
+//! Output: completions in the [`Wheel`](super::writeback::Wheel). A unit accepts an instruction every initiation interval; its result is
+//! written back `latency` + [`AFTER_UNIT`] cycles later, and its cycle on a result bus is reserved when it enters.
 
 mod completions;
 
 use warpshard_base::Cycle;
 use warpshard_config::machine::{CoreStyle, Sm as Spec};
 
-use super::kinds::{ALL_KINDS, KINDS, MAX_PLACES, UnitKind, places, routes};
+use super::kinds::{ALL_KINDS, KINDS, MAX_SLOTS, UnitKind, routes, slots_per_kind};
 use super::operands::{FIXED_LATENCY, IssuedTable, Operands, StageRegisters};
 use super::writeback::{AFTER_UNIT, Completion, Wheel};
 use completions::Completions;
@@ -18,13 +18,13 @@ use completions::Completions;
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct Units {
     shared: bool,
-    places: [usize; KINDS],
-    free_at: Box<[[Cycle; MAX_PLACES]; KINDS]>,
-    /// Results reserved per cycle of completion, as a ring; no reservation exceeds its length, and a cycle's entry is cleared
-    /// when its results are written back.
+    slots_per_kind: [usize; KINDS],
+    free_at: Box<[[Cycle; MAX_SLOTS]; KINDS]>,
+    /// Results reserved per completion cycle, as a ring; no reservation exceeds its length, and the entry of a cycle is cleared when its
+    /// results are written back.
     buses: Box<[u8]>,
     result_buses: u8,
-    /// The first cycle in which a waiting instruction could enter, if no other arrives.
+    /// The first cycle in which a waiting instruction could enter a unit, if no other one arrives.
     wake: Cycle,
     completions: Completions,
 }
@@ -34,32 +34,32 @@ impl Units {
         let routes = routes(spec);
         let longest = routes.iter().map(|route| usize::from(route.latency)).max().unwrap_or(1);
         assert!(longest < 1000, "a latency of {longest} cycles exceeds what the units can schedule");
-        let places = places(spec);
+        let slots_per_kind = slots_per_kind(spec);
         Self {
             shared: spec.style == CoreStyle::Shared,
-            completions: Completions::new(&routes, &places),
-            places,
-            free_at: Box::new([[Cycle(0); MAX_PLACES]; KINDS]),
+            completions: Completions::new(&routes, &slots_per_kind),
+            slots_per_kind,
+            free_at: Box::new([[Cycle(0); MAX_SLOTS]; KINDS]),
             buses: vec![0; (longest + 2).next_power_of_two()].into(),
             result_buses: spec.result_buses.min(255) as u8,
             wake: Cycle::NEVER,
         }
     }
 
-    /// Bytes of its arrays.
+    /// Returns the bytes of the arrays.
     pub(super) fn hot_bytes(&self) -> usize {
         size_of_val(&*self.free_at) + size_of_val(&*self.buses) + self.completions.hot_bytes()
     }
 
-    /// The first cycle at or after `now` in which a unit may take an instruction.
+    /// Returns the first cycle at or after `now` in which a unit may accept an instruction.
     #[inline]
     pub(super) fn next_event(&self, now: Cycle, ready: &StageRegisters) -> Cycle {
-        let at = if ready.fresh { now } else { self.wake.max(now) };
+        let at = if ready.has_new { now } else { self.wake.max(now) };
         if ready.any & FIXED_LATENCY == 0 { Cycle::NEVER } else { at }
     }
 
-    /// Lets units take instructions from their registers.
-    // Called from one place, in every cycle.
+    /// Moves instructions from the input registers into the units.
+    // There is one caller, in every cycle.
     #[inline(always)]
     pub(super) fn tick(&mut self, now: Cycle, operands: &mut Operands, wheel: &mut Wheel) {
         if self.next_event(now, &operands.ready) <= now {
@@ -70,14 +70,14 @@ impl Units {
     #[inline(always)]
     fn serve(&mut self, now: Cycle, operands: &mut Operands, wheel: &mut Wheel) {
         let Operands { ready, issued, .. } = operands;
-        ready.fresh = false;
+        ready.has_new = false;
         self.wake = Cycle::NEVER;
         let mut kinds = ready.any & FIXED_LATENCY;
         while kinds != 0 {
             let kind = ALL_KINDS[kinds.trailing_zeros() as usize];
             kinds &= kinds - 1;
             if self.shared {
-                for unit in 0..self.places[kind as usize] {
+                for unit in 0..self.slots_per_kind[kind as usize] {
                     let Some(place) = ready.oldest(kind, issued) else { break };
                     let _ = self.try_enter(now, kind, unit, place, ready, issued, wheel);
                 }
@@ -85,11 +85,11 @@ impl Units {
                     self.wake = now.after(1);
                 }
             } else {
-                let mut places = ready.taken(kind);
-                while places != 0 {
-                    let place = places.trailing_zeros() as usize;
-                    places &= places - 1;
-                    if let Err(free_at) = self.try_enter(now, kind, place, place, ready, issued, wheel) {
+                let mut occupied = ready.taken(kind);
+                while occupied != 0 {
+                    let slot = occupied.trailing_zeros() as usize;
+                    occupied &= occupied - 1;
+                    if let Err(free_at) = self.try_enter(now, kind, slot, slot, ready, issued, wheel) {
                         self.wake = self.wake.min(free_at);
                     }
                 }
@@ -97,8 +97,8 @@ impl Units {
         }
     }
 
-    /// Lets a unit take the instruction of a place, or says when it may be able to.
-    // Called from two places; otherwise the parts of the SM are handed over in memory.
+    /// Moves an instruction from a register into its unit, or returns the cycle in which that may be possible.
+    // There are two callers; without inlining, the parts of the SM are passed in memory.
     #[expect(clippy::too_many_arguments, reason = "the parts of the SM are borrowed one by one")]
     #[inline(always)]
     fn try_enter(
@@ -111,7 +111,7 @@ impl Units {
         issued: &mut IssuedTable,
         wheel: &mut Wheel,
     ) -> Result<(), Cycle> {
-        let free_at = &mut self.free_at[kind as usize][unit & (MAX_PLACES - 1)];
+        let free_at = &mut self.free_at[kind as usize][unit & (MAX_SLOTS - 1)];
         if *free_at > now {
             return Err(*free_at);
         }
@@ -130,7 +130,7 @@ impl Units {
         Ok(())
     }
 
-    /// The results of cycle `now` were written: frees the reservations of the cycle in which they left their units.
+    /// Releases the reservations of the results that were written in cycle `now`, for the cycle in which they left their units.
     #[inline]
     pub(super) fn written_back(&mut self, now: Cycle) {
         let done = now.0.saturating_sub(AFTER_UNIT) as usize;

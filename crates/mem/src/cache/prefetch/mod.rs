@@ -1,12 +1,10 @@
-//! Prefetching: what a cache fetches before a read asks for it.
+//! Prefetching: a cache fetches sectors before a read needs them.
 //!
-//! In: each load instruction, and what became of each of its accesses. Out: how many bytes ahead of the accesses of a load the cache
-//! fetches, and the accesses to look up for that. A prefetch never waits: where no MSHR, no place in the miss queue or no line is free, it
-//! is dropped.
-//! A prefetcher that looks at more, or fetches several sectors for a read, is a [`seam::Prefetcher`] behind a trait object: it sees each read
-//! with its outcome, and hears what became of its prefetches.
-//! Which sectors were prefetched is remembered in a table of their numbers, in which one sector may take the place of another: then a
-//! useful prefetch is not counted.
+//! Input: each load instruction, and the outcome of each of its accesses. Output: the distance in bytes at which the cache fetches ahead of
+//! the accesses of a load, and the accesses to look up for it. A prefetch never waits: it is dropped if no MSHR, no slot in the miss queue
+//! or no line is free. A prefetcher that uses more information, or fetches several sectors per read, is a [`seam::Prefetcher`] behind a
+//! trait object: it is notified of each read with its outcome, and of the outcomes of its prefetches. A table of sector numbers records
+//! which sectors were prefetched; if one sector overwrites another there, a useful prefetch is not counted.
 
 mod ghb;
 mod next_line;
@@ -14,20 +12,20 @@ mod stride;
 
 use warpshard_base::{Addr, Cycle, Ring, SECTOR_BYTES, SectorMask, Slots};
 use warpshard_config::machine::Prefetch;
-use warpshard_seam::{self as seam, Became, BoxedPrefetcher, CacheSite, Found, Identity, Level, Own};
+use warpshard_seam::{self as seam, BoxedPrefetcher, CacheSite, Identity, Level, PrefetchOutcome, ReadOutcome, UserPolicies};
 use warpshard_stats::counters;
 
 use super::index::hash;
 use super::{Access, Owner, Status};
 
 counters! {
-    /// What the prefetcher of an L1 or of an LLC slice did.
+    /// Counters of the prefetcher of an L1 or of an LLC slice.
     pub struct PrefetchCounters {
         prefetches_issued: "requests", "Prefetches sent to the next level.";
-        prefetches_useful: "accesses", "Reads that hit a sector which a prefetch had brought, each sector once.";
-        prefetches_late: "accesses", "Reads that found the prefetch of their sector on its way, each sector once.";
-        prefetches_present: "requests", "Prefetches of sectors that were there or on their way, which send nothing.";
-        prefetches_dropped: "requests", "Prefetches that found no free MSHR, no room in a queue, or no line that could make room, or whose address belongs to another LLC slice.";
+        prefetches_useful: "accesses", "Reads that hit a prefetched sector, each sector once.";
+        prefetches_late: "accesses", "Reads that found the prefetch of their sector in flight, each sector once.";
+        prefetches_present: "requests", "Prefetches of sectors that were present or being fetched, which are not sent.";
+        prefetches_dropped: "requests", "Prefetches that found no free MSHR, no free queue slot or no evictable line, or whose address belongs to another LLC slice.";
     }
 }
 
@@ -36,47 +34,47 @@ counters! {
 pub struct LoadAt {
     /// The warp.
     pub warp: u8,
-    /// The instruction, by its place in the code.
+    /// The index of the instruction in the code.
     pub inst: u32,
-    /// The lowest address that it accesses.
+    /// The lowest address of the access.
     pub addr: Addr,
 }
 
-/// An access that is looked up for a prefetch.
+/// An access to look up for a prefetch.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
-pub struct Wanted {
-    /// When.
+pub struct PrefetchRequest {
+    /// The earliest cycle of the look-up.
     pub at: Cycle,
-    /// Address of the sector, or of the line where several sectors are meant.
+    /// The address of the sector, or of the line if the access is for several sectors.
     pub addr: Addr,
-    /// The sectors meant.
+    /// The requested sectors.
     pub sectors: SectorMask,
-    /// Whose read it is for.
+    /// The origin of the read that caused the prefetch.
     pub owner: Owner,
 }
 
-/// What became of a prefetch.
+/// The outcome of a prefetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prefetched {
-    /// It was sent to the next level.
+pub enum PrefetchStatus {
+    /// The prefetch was sent to the next level.
     Sent,
-    /// The sector is there or on its way.
+    /// The sector is present or being fetched.
     Present,
-    /// There was no room for it.
+    /// The cache had no free resources for the prefetch.
     Dropped,
 }
 
-/// A policy of prefetching.
+/// A prefetch policy.
 trait Policy {
-    /// One that fetches `distance` lines or strides ahead.
+    /// Returns a policy that fetches `distance` lines or strides ahead.
     fn new(distance: u32) -> Self;
 
-    /// How many bytes ahead of each access of this load to fetch; 0 for no prefetch. Called once for each load instruction, in the order
-    /// in which these enter the load/store unit.
+    /// Returns the distance in bytes at which to fetch ahead of each access of this load; 0 for no prefetch. It is called once for each
+    /// load instruction, in the order in which these enter the load/store unit.
     fn ahead(&mut self, load: LoadAt) -> i64;
 }
 
-/// One of the policies, by its word in the machine.
+/// Declares the enumeration of policies, with their words in machine files.
 macro_rules! policies {
     ($($word:ident: $policy:ty,)+) => {
         #[derive(Clone, Debug, warpshard_state::State)]
@@ -106,39 +104,39 @@ policies! {
     Stride: stride::Stride,
 }
 
-/// Prefetches that wait for their look-up.
-const WAITING: usize = 256;
-/// Sectors of a line, in the table of those that were prefetched.
-const SECTORS: u32 = 4;
+/// The largest number of prefetches that wait for their look-up.
+const QUEUE_ENTRIES: usize = 256;
+/// Sectors of a line in the table of prefetched sectors.
+const TABLE_SECTORS_PER_LINE: u32 = 4;
 
-/// A prefetcher.
+/// A prefetcher of a cache.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct Prefetcher {
     chosen: Option<Chosen>,
-    /// One that sees reads, in its place.
-    seeing: Option<BoxedPrefetcher>,
-    /// Whether `chosen` is asked for each read, rather than for each load instruction.
+    /// A prefetcher that examines reads; it overrides `chosen`.
+    read_policy: Option<BoxedPrefetcher>,
+    /// True if `chosen` is called for each read instead of each load instruction.
     by_read: bool,
     #[state(fixed)]
     wanted: Vec<Addr>,
-    waiting: Ring<Wanted>,
-    /// Numbers of sectors that were prefetched and not read since; 0 for none.
+    waiting: Ring<PrefetchRequest>,
+    /// Numbers of sectors that were prefetched and not yet read; 0 for an empty entry.
     fetched: Slots<u64>,
-    /// What it did.
+    /// The counters of the prefetcher.
     pub counters: PrefetchCounters,
 }
 
 impl Prefetcher {
-    /// That of a cache, where it has one.
+    /// Returns the prefetcher of a cache; `None` if prefetching is off.
     ///
     /// # Panics
-    /// When the machine says `own` and the calling program brought none, which the assembly of a machine refuses.
-    pub fn new(policy: Prefetch, site: &CacheSite, own: &Own) -> Option<Self> {
-        let seeing = match policy {
+    /// If the machine selects `own` and the calling program provided no prefetcher; the assembly of a machine rejects this case.
+    pub fn new(policy: Prefetch, site: &CacheSite, own: &UserPolicies) -> Option<Self> {
+        let read_policy = match policy {
             Prefetch::None => return None,
             Prefetch::Ghb => Some(BoxedPrefetcher(Box::new(ghb::Ghb::new(site)))),
             Prefetch::Own => {
-                let Some(maker) = &own.prefetcher else { panic!("the calling program brought no prefetcher") };
+                let Some(maker) = &own.prefetcher else { panic!("the calling program provided no prefetcher") };
                 Some(maker.make(site))
             }
             _ => None,
@@ -146,74 +144,74 @@ impl Prefetcher {
         let lines = site.sets * site.ways;
         Some(Self {
             chosen: Chosen::new(policy, site.distance),
-            seeing,
+            read_policy,
             by_read: matches!(site.level, Level::Llc(_)),
             wanted: Vec::new(),
-            waiting: Ring::new(WAITING),
-            fetched: Slots::new((lines * SECTORS) as usize, 0),
+            waiting: Ring::new(QUEUE_ENTRIES),
+            fetched: Slots::new((lines * TABLE_SECTORS_PER_LINE) as usize, 0),
             counters: PrefetchCounters::default(),
         })
     }
 
-    /// Bytes of its arrays.
+    /// Returns the bytes of the arrays.
     pub fn hot_bytes(&self) -> usize {
         self.waiting.hot_bytes() + size_of_val(self.fetched.as_slice())
     }
 
-    /// How many bytes ahead of the accesses of a load to prefetch.
+    /// Returns the distance in bytes at which to prefetch ahead of the accesses of a load.
     pub fn ahead(&mut self, load: LoadAt) -> i64 {
         self.chosen.as_mut().map_or(0, |chosen| chosen.ahead(load))
     }
 
-    /// Takes an access to look up; those that come later are looked up no earlier.
-    pub fn want(&mut self, wanted: Wanted) {
-        if self.waiting.is_full() { self.note(&wanted, Prefetched::Dropped) } else { self.waiting.push(wanted) }
+    /// Queues an access for a look-up; the queue keeps its order.
+    pub fn enqueue(&mut self, wanted: PrefetchRequest) {
+        if self.waiting.is_full() { self.record_status(&wanted, PrefetchStatus::Dropped) } else { self.waiting.push(wanted) }
     }
 
-    /// When the next one is looked up.
+    /// Returns the cycle in which the next queued access is looked up.
     pub fn next_at(&self) -> Cycle {
         self.waiting.front().map_or(Cycle::NEVER, |wanted| wanted.at)
     }
 
-    /// The one that is looked up at cycle `now`.
-    pub fn take(&mut self, now: Cycle) -> Option<Wanted> {
+    /// Removes and returns the access that is looked up in cycle `now`.
+    pub fn take(&mut self, now: Cycle) -> Option<PrefetchRequest> {
         if self.next_at() <= now { self.waiting.pop() } else { None }
     }
 
-    /// Notes what became of a prefetch.
-    pub fn note(&mut self, wanted: &Wanted, became: Prefetched) {
-        self.tell(
+    /// Records the outcome of a prefetch.
+    pub fn record_status(&mut self, wanted: &PrefetchRequest, outcome: PrefetchStatus) {
+        self.notify_outcome(
             wanted.addr,
-            match became {
-                Prefetched::Sent => Became::Sent,
-                Prefetched::Present => Became::Present,
-                Prefetched::Dropped => Became::Dropped,
+            match outcome {
+                PrefetchStatus::Sent => PrefetchOutcome::Sent,
+                PrefetchStatus::Present => PrefetchOutcome::Present,
+                PrefetchStatus::Dropped => PrefetchOutcome::Dropped,
             },
         );
-        match became {
-            Prefetched::Sent => {
+        match outcome {
+            PrefetchStatus::Sent => {
                 self.counters.prefetches_issued += 1;
                 let number = number(wanted.addr);
                 *self.fetched.get_mut(hash(number)) = number;
             }
-            Prefetched::Present => self.counters.prefetches_present += 1,
-            Prefetched::Dropped => self.counters.prefetches_dropped += 1,
+            PrefetchStatus::Present => self.counters.prefetches_present += 1,
+            PrefetchStatus::Dropped => self.counters.prefetches_dropped += 1,
         }
     }
 
-    /// A read was taken in cycle `now`, and found its sector or line in this state.
+    /// Records a read that was accepted in cycle `now` with look-up result `found`.
     pub fn read(&mut self, access: &Access, found: Status, now: Cycle) {
         self.count_use(access.addr, found);
         let Access { addr, bytes, owner, .. } = *access;
         let identity = Identity::of(owner.kernel, owner.port, bytes);
         let mut wanted = std::mem::take(&mut self.wanted);
-        if let Some(seeing) = &mut self.seeing {
+        if let Some(read_policy) = &mut self.read_policy {
             let found = match found {
-                Status::Hit => Found::There,
-                Status::HitReserved => Found::OnItsWay,
-                Status::SectorMiss | Status::Miss | Status::Fail(_) => Found::Missing,
+                Status::Hit => ReadOutcome::Present,
+                Status::HitReserved => ReadOutcome::InFlight,
+                Status::SectorMiss | Status::Miss | Status::Fail(_) => ReadOutcome::Missing,
             };
-            seeing.0.read(&seam::Read { addr, identity, found, now }, &mut wanted);
+            read_policy.0.read(&seam::Read { addr, identity, found, now }, &mut wanted);
         } else if self.by_read {
             let inst = u32::from(owner.port.0) << 16 | u32::from(identity.pc.unwrap_or(u16::MAX));
             let ahead = self.ahead(LoadAt { warp: identity.warp.unwrap_or(u8::MAX), inst, addr });
@@ -222,12 +220,12 @@ impl Prefetcher {
             }
         }
         for addr in wanted.drain(..) {
-            self.want(Wanted { at: now.next(), addr: addr.sector(), sectors: SectorMask::of(addr), owner });
+            self.enqueue(PrefetchRequest { at: now.next(), addr: addr.sector(), sectors: SectorMask::of(addr), owner });
         }
         self.wanted = wanted;
     }
 
-    /// Counts a prefetch that a read came to, and forgets it.
+    /// Counts a prefetched sector that a read accesses, and removes it from the table.
     fn count_use(&mut self, addr: Addr, found: Status) {
         let number = number(addr);
         let fetched = self.fetched.get_mut(hash(number));
@@ -235,39 +233,39 @@ impl Prefetcher {
             return;
         }
         *fetched = 0;
-        let became = match found {
+        let outcome = match found {
             Status::Hit => {
                 self.counters.prefetches_useful += 1;
-                Became::Useful
+                PrefetchOutcome::Useful
             }
             Status::HitReserved => {
                 self.counters.prefetches_late += 1;
-                Became::Late
+                PrefetchOutcome::Late
             }
-            // It was evicted before it was read.
-            Status::SectorMiss | Status::Miss | Status::Fail(_) => Became::Lost,
+            // The sector was evicted before it was read.
+            Status::SectorMiss | Status::Miss | Status::Fail(_) => PrefetchOutcome::Lost,
         };
-        self.tell(addr, became);
+        self.notify_outcome(addr, outcome);
     }
 
-    /// Tells a prefetcher that sees reads what became of its prefetch.
-    fn tell(&mut self, addr: Addr, became: Became) {
-        if let Some(seeing) = &mut self.seeing {
-            seeing.0.became(addr, became);
+    /// Notifies a prefetcher that examines reads of the outcome of its prefetch.
+    fn notify_outcome(&mut self, addr: Addr, outcome: PrefetchOutcome) {
+        if let Some(read_policy) = &mut self.read_policy {
+            read_policy.0.outcome(addr, outcome);
         }
     }
 
-    /// The cache is emptied: what waits is forgotten.
+    /// Empties the queue and the table when the cache is emptied.
     pub fn clear(&mut self) {
         while self.waiting.pop().is_some() {}
         self.fetched.fill(0);
-        if let Some(seeing) = &mut self.seeing {
-            seeing.0.clear();
+        if let Some(read_policy) = &mut self.read_policy {
+            read_policy.0.clear();
         }
     }
 }
 
-/// The number of a sector, none of which is 0.
+/// Returns the number of a sector, which is never 0.
 fn number(addr: Addr) -> u64 {
     addr.0 / SECTOR_BYTES + 1
 }

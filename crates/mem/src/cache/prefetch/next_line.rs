@@ -1,10 +1,11 @@
-//! Next line: with each access, the same sectors of a following line (A. J. Smith, IEEE Computer 11(12), 1978: sequential prefetching).
+//! Next-line prefetching: each access also fetches the same sectors of a following line (A. J. Smith, IEEE Computer 11(12), 1978:
+//! sequential prefetching).
 
 use warpshard_base::LINE_BYTES;
 
 use super::{LoadAt, Policy};
 
-/// The line so far ahead.
+/// A prefetch policy that fetches a line at a fixed distance.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct NextLine {
     bytes: i64,
@@ -26,7 +27,7 @@ mod tests {
     use warpshard_base::Addr;
 
     #[test]
-    fn every_load_is_followed_by_the_line_at_the_distance() {
+    fn every_load_prefetches_the_line_at_the_distance() {
         let load = LoadAt { warp: 0, inst: 0, addr: Addr(0x1000) };
         assert_eq!([1, 4].map(|distance| NextLine::new(distance).ahead(load)), [128, 512]);
     }

@@ -1,24 +1,24 @@
-//! Stride: each load instruction of each warp has its last address and stride in a table, and is followed once the same stride came
-//! twice in a row.
+//! Stride prefetching: a table has the last address and stride of each load instruction of each warp, and a load is prefetched once the
+//! same stride occurred twice in a row.
 //!
-//! The reference prediction table of Baer and Chen (Supercomputing 1991), trained per warp as Lee et al. (MICRO 2010) do on GPUs, where the
-//! loads of other warps between two of one hide its stride.
+//! The reference prediction table of Baer and Chen (Supercomputing 1991), trained per warp as Lee et al. (MICRO 2010) do on GPUs, because
+//! the loads of other warps between two loads of a warp hide its stride.
 
 use super::{LoadAt, Policy};
 
-/// Loads that the table knows.
-const ENTRIES: usize = 512;
+/// Loads in the table.
+const TABLE_ENTRIES: usize = 512;
 
-/// What is known of a load.
+/// An entry of the table: a load with its last address and stride.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 struct Entry {
-    /// The instruction and, in the low bits, the warp, plus one; 0 for none.
+    /// The instruction and, in the low bits, the warp, plus one; 0 for an empty entry.
     key: u64,
     last: u64,
     stride: i64,
 }
 
-/// The table, and how many strides ahead to fetch.
+/// The table, and the distance in strides at which to fetch.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Stride {
     distance: i64,
@@ -27,12 +27,12 @@ pub(super) struct Stride {
 
 impl Policy for Stride {
     fn new(distance: u32) -> Self {
-        Self { distance: distance.into(), entries: vec![Entry::default(); ENTRIES].into() }
+        Self { distance: distance.into(), entries: vec![Entry::default(); TABLE_ENTRIES].into() }
     }
 
     fn ahead(&mut self, load: LoadAt) -> i64 {
         let key = (u64::from(load.inst) << 8 | u64::from(load.warp)) + 1;
-        let entry = &mut self.entries[(key ^ key >> 8 << 5) as usize % ENTRIES];
+        let entry = &mut self.entries[(key ^ key >> 8 << 5) as usize % TABLE_ENTRIES];
         if entry.key != key {
             *entry = Entry { key, last: load.addr.0, stride: 0 };
             return 0;
@@ -54,14 +54,14 @@ mod tests {
     }
 
     #[test]
-    fn a_load_is_followed_once_its_stride_came_twice_and_no_longer_than_it_holds() {
+    fn a_load_is_prefetched_while_its_stride_repeats() {
         let mut stride = Stride::new(2);
         let ahead: Vec<i64> = [100, 400, 700, 1000, 1010, 1020].iter().map(|addr| stride.ahead(load(0, *addr))).collect();
         assert_eq!(ahead, [0, 0, 600, 600, 0, 20]);
     }
 
     #[test]
-    fn warps_are_trained_apart() {
+    fn warps_are_trained_separately() {
         let mut stride = Stride::new(1);
         let mut ahead = Vec::new();
         for step in 0..4 {

@@ -1,10 +1,10 @@
-//! First in, first out: the line that was filled first is evicted; hits do not matter.
+//! First in, first out: the line that was filled first is evicted; hits have no effect.
 //!
-//! As in GPGPU-Sim's tag array, lines placed in one cycle go by their ways.
+//! Lines that were inserted in the same cycle are ordered by way, as in GPGPU-Sim's tag array.
 
-use super::{Lookup, Policy, Spot};
+use super::{LineSlot, Lookup, Policy};
 
-/// When each line was placed.
+/// The cycle in which each line was inserted.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Fifo {
     placed: Box<[u64]>,
@@ -25,11 +25,11 @@ impl Policy for Fifo {
         lines.min_by_key(|line| self.placed[usize::from(*line)])
     }
 
-    fn place(&mut self, at: Spot, now: u64) {
+    fn insert(&mut self, at: LineSlot, now: u64) {
         self.placed[usize::from(at.line)] = now;
     }
 
-    fn renew(&mut self, _: Spot, _: Lookup) {}
+    fn touch(&mut self, _: LineSlot, _: Lookup) {}
 
-    fn remove(&mut self, _: Spot) {}
+    fn remove(&mut self, _: LineSlot) {}
 }

@@ -2,127 +2,127 @@
 
 use warpshard_state::StateError;
 
-use super::super::directory::{Directory, NONE, Spot};
+use super::super::directory::{Directory, LineSlot, NONE};
 
-/// A look-up that stores the lists.
-pub(super) trait Linked: Directory<Set = Ends, Line = Link> {}
+/// A directory that stores the lists.
+pub(super) trait Linked: Directory<Set = ListEnds, Line = ListLinks> {}
 
-impl<D: Directory<Set = Ends, Line = Link>> Linked for D {}
+impl<D: Directory<Set = ListEnds, Line = ListLinks>> Linked for D {}
 
 /// The ends of a set's list.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-pub(in crate::cache) struct Ends {
+pub(in crate::cache) struct ListEnds {
     oldest: u16,
     newest: u16,
 }
 
-impl Ends {
-    /// Those of an empty list.
+impl ListEnds {
+    /// The ends of an empty list.
     pub(super) const NONE: Self = Self { oldest: NONE, newest: NONE };
 }
 
-/// A line in its list.
+/// The list links of a line.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-pub(in crate::cache) struct Link {
-    /// Low half of the cycle of the last access; compared for equality only.
+pub(in crate::cache) struct ListLinks {
+    /// The low half of the cycle of the last access; compared for equality only.
     time: u32,
     older: u16,
     newer: u16,
 }
 
-impl Link {
-    /// That of a line in no list.
+impl ListLinks {
+    /// The links of a line that is in no list.
     pub(super) const NONE: Self = Self { time: 0, older: NONE, newer: NONE };
 }
 
-/// Refuses saved lists of sets that do not end.
+/// Rejects saved lists that do not terminate.
 pub(super) fn end(lines: &impl Linked, sets: u32) -> Result<(), StateError> {
     let some = |at: u16| (at != NONE).then_some(usize::from(at));
-    let ends = || (0..sets).map(|set| lines.of_set(set));
+    let ends = || (0..sets).map(|set| lines.set_state(set));
     let count = usize::from(lines.first(sets));
-    warpshard_state::lists_end(count, ends().filter_map(|ends| some(ends.oldest)), |at| some(lines.of_line(at as u16).newer))?;
-    warpshard_state::lists_end(count, ends().filter_map(|ends| some(ends.newest)), |at| some(lines.of_line(at as u16).older))
+    warpshard_state::check_lists_end(count, ends().filter_map(|ends| some(ends.oldest)), |at| some(lines.line_state(at as u16).newer))?;
+    warpshard_state::check_lists_end(count, ends().filter_map(|ends| some(ends.newest)), |at| some(lines.line_state(at as u16).older))
 }
 
-/// Puts a line at the new end of its set, among those of the same cycle by way.
+/// Inserts a line at the newest end of its set's list, ordered by way among the lines of the same cycle.
 #[inline(always)]
-fn append(lines: &mut impl Linked, at: Spot, now: u64) {
+fn append(lines: &mut impl Linked, at: LineSlot, now: u64) {
     let (time, line) = (now as u32, at.line);
     let mut newer = NONE;
-    let mut older = lines.of_set(at.set).newest;
-    while older != NONE && older > line && lines.of_line(older).time == time {
+    let mut older = lines.set_state(at.set).newest;
+    while older != NONE && older > line && lines.line_state(older).time == time {
         newer = older;
-        older = lines.of_line(older).older;
+        older = lines.line_state(older).older;
     }
-    *lines.of_line_mut(line) = Link { time, older, newer };
+    *lines.line_state_mut(line) = ListLinks { time, older, newer };
     match older {
-        NONE => lines.of_set_mut(at.set).oldest = line,
-        _ => lines.of_line_mut(older).newer = line,
+        NONE => lines.set_state_mut(at.set).oldest = line,
+        _ => lines.line_state_mut(older).newer = line,
     }
     match newer {
-        NONE => lines.of_set_mut(at.set).newest = line,
-        _ => lines.of_line_mut(newer).older = line,
+        NONE => lines.set_state_mut(at.set).newest = line,
+        _ => lines.line_state_mut(newer).older = line,
     }
 }
 
-/// A line is gone.
+/// Removes a line from its list.
 #[inline(always)]
-pub(super) fn remove(lines: &mut impl Linked, at: Spot) {
-    let Link { older, newer, .. } = *lines.of_line(at.line);
+pub(super) fn remove(lines: &mut impl Linked, at: LineSlot) {
+    let ListLinks { older, newer, .. } = *lines.line_state(at.line);
     match older {
-        NONE => lines.of_set_mut(at.set).oldest = newer,
-        _ => lines.of_line_mut(older).newer = newer,
+        NONE => lines.set_state_mut(at.set).oldest = newer,
+        _ => lines.line_state_mut(older).newer = newer,
     }
     match newer {
-        NONE => lines.of_set_mut(at.set).newest = older,
-        _ => lines.of_line_mut(newer).older = older,
+        NONE => lines.set_state_mut(at.set).newest = older,
+        _ => lines.line_state_mut(newer).older = older,
     }
 }
 
-/// The oldest line that may go.
+/// Returns the oldest evictable line.
 #[inline]
-pub(super) fn victim(lines: &impl Linked, set: u32, may_go: impl Fn(u16) -> bool) -> Option<u16> {
-    let mut at = lines.of_set(set).oldest;
+pub(super) fn victim(lines: &impl Linked, set: u32, evictable: impl Fn(u16) -> bool) -> Option<u16> {
+    let mut at = lines.set_state(set).oldest;
     while at != NONE {
-        if may_go(at) {
+        if evictable(at) {
             return Some(at);
         }
-        at = lines.of_line(at).newer;
+        at = lines.line_state(at).newer;
     }
     None
 }
 
-/// A line takes a place, which another left if `replaced`.
+/// Inserts a line into its list; if `replaced`, the victim of its way is removed first.
 #[inline(always)]
-pub(super) fn place(lines: &mut impl Linked, at: Spot, replaced: bool, now: u64) {
+pub(super) fn insert(lines: &mut impl Linked, at: LineSlot, replaced: bool, now: u64) {
     if replaced {
         remove(lines, at);
     }
     append(lines, at, now);
 }
 
-/// A line is the newest of its set.
+/// Moves a line to the newest end of its set's list.
 #[inline]
-pub(super) fn renew(lines: &mut impl Linked, line: u16, now: u64) {
-    let link = lines.of_line_mut(line);
-    // Lines of one cycle stand by their ways, so that a second access in it moves nothing. (Nor does one that comes 2^32 cycles
-    // after the last, which cannot be told from it.)
+pub(super) fn touch(lines: &mut impl Linked, line: u16, now: u64) {
+    let link = lines.line_state_mut(line);
+    // Lines of one cycle are ordered by way, so a second access in the cycle moves nothing. (An access 2^32 cycles after the last one moves
+    // nothing either, because its time looks the same.)
     if link.newer == NONE || link.time == now as u32 {
         link.time = now as u32;
         return;
     }
-    let at = lines.spot(line);
+    let at = lines.slot_of(line);
     remove(lines, at);
     append(lines, at, now);
 }
 
-/// Whether the last access of a line was in cycle `now`, as far as the low 32 bits tell.
+/// Returns true if the low 32 bits of a line's last access equal those of cycle `now`.
 pub(super) fn used_at(lines: &impl Linked, line: u16, now: u64) -> bool {
-    lines.of_line(line).time == now as u32
+    lines.line_state(line).time == now as u32
 }
 
 /// Prefetches the oldest line.
 #[inline]
 pub(super) fn prefetch_oldest(lines: &impl Linked, set: u32) {
-    lines.prefetch(lines.of_set(set).oldest);
+    lines.prefetch(lines.set_state(set).oldest);
 }

@@ -1,16 +1,16 @@
-//! Replacement: which line of a full set makes room for another.
+//! Replacement: the selection of the victim line of a full set.
 //!
-//! In: lines that are placed, found and removed. Out: a victim among the lines that may go. An order never looks at addresses or
-//! at the states of sectors. Asking for a victim changes nothing, since a request that fails asks again in every cycle; what an
-//! order learns of a replacement it learns when the new line is placed.
-//! [`Bytes`] is LRU for few ways. [`Any`] is LRU for many, or another [`Policy`], which is a file of its own. A policy that looks at more
-//! than places (addresses, instructions, kernels) is a [`Replacement`](seam::Replacement) behind the trait object [`Other`].
+//! Input: lines that are inserted, found and removed. Output: a victim among the evictable lines. An order uses neither addresses nor the
+//! states of sectors. Selecting a victim changes nothing, because a request that fails is retried in every cycle; an order is updated when
+//! the new line is inserted. [`LruBytes`] is LRU for few ways. [`AnyOrder`] is LRU for many ways, or another [`Policy`] in a separate file. A
+//! policy that uses more than positions (addresses, instructions, kernels) is a [`Replacement`](seam::Replacement) behind the trait object
+//! [`RequestPolicy`].
 
 mod fifo;
 mod lru_bytes;
 mod lru_list;
-mod other;
 mod random;
+mod request_policy;
 mod ship;
 mod srrip;
 mod ta_drrip;
@@ -18,111 +18,111 @@ mod ta_drrip;
 mod tests;
 
 use warpshard_config::machine::Replacement;
-use warpshard_seam::{self as seam, BoxedReplacement, CacheSite, Own};
+use warpshard_seam::{self as seam, BoxedReplacement, CacheSite, UserPolicies};
 use warpshard_state::StateError;
 
 use super::Lookup;
-use super::directory::{Directory, Spot};
+use super::directory::{Directory, LineSlot};
 
-pub(super) use lru_bytes::Bytes;
-use other::Other;
+pub(super) use lru_bytes::LruBytes;
+use request_policy::RequestPolicy;
 
-/// The order in which the lines of the sets of a cache make room.
+/// The eviction order of the lines in the sets of a cache.
 pub(super) trait Order {
-    /// What it keeps of a set and of a line where look-ups read.
+    /// The replacement state of a set and of a line, which the directory stores.
     type Set: Copy;
     type Line: Copy;
-    /// The same, of a set without lines and of a way without one.
+    /// The replacement state of an empty set and of an empty way.
     const SET: Self::Set;
     const LINE: Self::Line;
 
-    /// The order of empty sets.
+    /// Returns the order of empty sets.
     fn new(policy: Replacement, sets: u32, max_ways: u32) -> Self;
 
-    /// Bytes of arrays of its own.
+    /// Returns the bytes of private arrays.
     fn hot_bytes(&self) -> usize;
 
-    /// Refuses what was saved of the lines of `sets` sets where a search for a victim would not end.
-    fn lists_end(&self, lines: &impl Of<Self>, sets: u32) -> Result<(), StateError> {
+    /// Rejects saved lines of `sets` sets in which a search for a victim would not terminate.
+    fn lists_end(&self, lines: &impl DirectoryFor<Self>, sets: u32) -> Result<(), StateError> {
         let _ = (lines, sets);
         Ok(())
     }
 
-    /// All lines are gone.
+    /// Resets the order after all lines were removed.
     fn clear(&mut self);
 
-    /// The line of a full set that makes room, of those that may go. Changes nothing.
-    fn victim(&self, lines: &impl Of<Self>, set: u32, may_go: impl Fn(u16) -> bool) -> Option<u16>;
+    /// Returns the victim of a full set among the evictable lines, without changing anything.
+    fn victim(&self, lines: &impl DirectoryFor<Self>, set: u32, evictable: impl Fn(u16) -> bool) -> Option<u16>;
 
-    /// A line came to a place in cycle `now`, which another left if `replaced`.
-    fn place(&mut self, lines: &mut impl Of<Self>, at: Spot, replaced: bool, now: u64);
+    /// Records the insertion of a line in cycle `now`; it replaces a victim if `replaced`.
+    fn insert(&mut self, lines: &mut impl DirectoryFor<Self>, at: LineSlot, replaced: bool, now: u64);
 
-    /// A line was found in cycle `now`, with or without its sector.
-    fn renew(&mut self, lines: &mut impl Of<Self>, line: u16, found: Lookup, now: u64);
+    /// Records that a line was found in cycle `now`, with or without its sector.
+    fn touch(&mut self, lines: &mut impl DirectoryFor<Self>, line: u16, found: Lookup, now: u64);
 
-    /// A line is gone, and its way is empty.
-    fn remove(&mut self, lines: &mut impl Of<Self>, at: Spot);
+    /// Records the removal of a line, which leaves an empty way.
+    fn remove(&mut self, lines: &mut impl DirectoryFor<Self>, at: LineSlot);
 
-    /// Whether lines make room in the order of their last access.
+    /// Returns true if lines are evicted in the order of their last access.
     fn is_lru(&self) -> bool;
 
-    /// Whether a line that misses in cycle `now` would make room for the next miss of that cycle, where `line` makes room now:
-    /// only an order by the last access, of which `line`'s was in that cycle as far as the low 32 bits tell, knows that.
-    fn turns_over(&self, lines: &impl Of<Self>, line: u16, now: u64) -> bool;
+    /// Returns true if `line`, the present victim, was last used in cycle `now` by the low 32 bits: then each further miss of this cycle
+    /// evicts the line of the previous miss. Always false for orders other than LRU.
+    fn victim_is_new(&self, lines: &impl DirectoryFor<Self>, line: u16, now: u64) -> bool;
 
-    /// Prefetches the line that would have to make room.
-    fn prefetch_oldest(&self, lines: &impl Of<Self>, set: u32);
+    /// Prefetches the line that would be evicted.
+    fn prefetch_oldest(&self, lines: &impl DirectoryFor<Self>, set: u32);
 }
 
-/// A look-up that stores what an order keeps.
-pub(super) trait Of<O: Order + ?Sized>: Directory<Set = O::Set, Line = O::Line> {}
+/// A directory that stores the state of an order.
+pub(super) trait DirectoryFor<O: Order + ?Sized>: Directory<Set = O::Set, Line = O::Line> {}
 
-impl<O: Order, D: Directory<Set = O::Set, Line = O::Line>> Of<O> for D {}
+impl<O: Order, D: Directory<Set = O::Set, Line = O::Line>> DirectoryFor<O> for D {}
 
-/// A replacement policy with state of its own, for any number of ways.
+/// A replacement policy with private state, for any number of ways.
 trait Policy {
-    /// That of empty sets.
+    /// Returns the policy for empty sets.
     fn new(sets: u32, ways: u32) -> Self;
 
-    /// Bytes of its arrays.
+    /// Returns the bytes of the arrays.
     fn hot_bytes(&self) -> usize;
 
-    /// All lines are gone.
+    /// Resets the policy after all lines were removed.
     fn clear(&mut self);
 
-    /// The line that makes room, of `lines` of one set in ascending order, of which there is one at least. Changes nothing.
+    /// Returns the victim among `lines` of one set, at least one, in ascending order, without changing anything.
     fn victim(&self, set: u32, lines: impl Iterator<Item = u16> + Clone) -> Option<u16>;
 
-    /// The line of a place makes room for the one that comes to it next.
-    fn leave(&mut self, at: Spot) {
+    /// Records the eviction of the line at a position before the next line is inserted there.
+    fn evict(&mut self, at: LineSlot) {
         let _ = at;
     }
 
-    /// A line came to a place in cycle `now`: an empty one, or that of the victim.
-    fn place(&mut self, at: Spot, now: u64);
+    /// Records the insertion of a line in cycle `now` into an empty or victim way.
+    fn insert(&mut self, at: LineSlot, now: u64);
 
-    /// A line was found: its sector was there, on its way, or missing.
-    fn renew(&mut self, at: Spot, found: Lookup);
+    /// Records that a line was found, with its sector present, being fetched, or missing.
+    fn touch(&mut self, at: LineSlot, found: Lookup);
 
-    /// A line is gone.
-    fn remove(&mut self, at: Spot);
+    /// Records the removal of a line.
+    fn remove(&mut self, at: LineSlot);
 }
 
-/// One of the policies other than LRU, by its word in the machine.
+/// Declares the enumeration of policies other than LRU, with their words in machine files.
 macro_rules! policies {
     ($($word:ident: $policy:ty,)+) => {
         #[derive(Clone, Debug, warpshard_state::State)]
         enum Chosen {
             $($word($policy),)+
-            Other(Other),
+            RequestPolicy(RequestPolicy),
         }
 
-        /// Calls the same function of any.
+        /// Calls the same function of the selected policy.
         macro_rules! each {
             ($chosen:expr, $it:ident => $call:expr) => {
                 match $chosen {
                     $(Chosen::$word($it) => $call,)+
-                    Chosen::Other($it) => $call,
+                    Chosen::RequestPolicy($it) => $call,
                 }
             };
         }
@@ -130,8 +130,8 @@ macro_rules! policies {
         impl Chosen {
             fn new(policy: Replacement, sets: u32, ways: u32) -> Self {
                 match policy {
-                    Replacement::Lru => unreachable!("LRU is no policy with state of its own"),
-                    Replacement::Ship | Replacement::TaDrrip | Replacement::Own => unreachable!("a policy that sees requests is made with its site"),
+                    Replacement::Lru => unreachable!("LRU is not a policy with private state"),
+                    Replacement::Ship | Replacement::TaDrrip | Replacement::Own => unreachable!("a policy that examines requests is made with its site"),
                     $(Replacement::$word => Self::$word(<$policy>::new(sets, ways)),)+
                 }
             }
@@ -145,49 +145,49 @@ policies! {
     Srrip: srrip::Srrip,
 }
 
-/// The policy of a cache that sees requests, where the cache has one.
+/// Returns the policy of a cache that examines requests; `None` for the other policies.
 ///
 /// # Panics
-/// When the machine says `own` and the calling program brought none, which the assembly of a machine refuses.
-pub(super) fn seeing_requests(policy: Replacement, site: &CacheSite, own: &Own) -> Option<BoxedReplacement> {
+/// If the machine selects `own` and the calling program provided no policy; the assembly of a machine rejects this case.
+pub(super) fn request_policy(policy: Replacement, site: &CacheSite, own: &UserPolicies) -> Option<BoxedReplacement> {
     match policy {
         Replacement::Ship => Some(BoxedReplacement(Box::new(ship::Ship::new(site)))),
         Replacement::TaDrrip => Some(BoxedReplacement(Box::new(ta_drrip::TaDrrip::new(site)))),
         Replacement::Own => {
-            let Some(maker) = &own.replacement else { panic!("the calling program brought no policy of replacement") };
+            let Some(maker) = &own.replacement else { panic!("the calling program provided no replacement policy") };
             Some(maker.make(site))
         }
         _ => None,
     }
 }
 
-/// The order of any policy, for any number of ways: LRU by lists, or another.
+/// The order of any policy, for any number of ways: LRU by lists, or another policy.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Any {
+pub(super) struct AnyOrder {
     ways: u16,
     other: Option<Box<Chosen>>,
 }
 
-impl Any {
-    /// That of a policy which sees requests.
-    pub(super) fn seeing(policy: BoxedReplacement, max_ways: u32) -> Self {
-        Self { ways: max_ways as u16, other: Some(Box::new(Chosen::Other(Other::new(policy, max_ways)))) }
+impl AnyOrder {
+    /// Returns the order of a policy that examines requests.
+    pub(super) fn with_request_policy(policy: BoxedReplacement, max_ways: u32) -> Self {
+        Self { ways: max_ways as u16, other: Some(Box::new(Chosen::RequestPolicy(RequestPolicy::new(policy, max_ways)))) }
     }
 
-    /// Tells a policy which sees requests the one that comes next.
+    /// Passes the next request to a policy that examines requests.
     #[cold]
     pub(super) fn note(&mut self, access: &seam::Access) {
-        if let Some(Chosen::Other(other)) = self.other.as_deref_mut() {
+        if let Some(Chosen::RequestPolicy(other)) = self.other.as_deref_mut() {
             other.note(access);
         }
     }
 }
 
-impl Order for Any {
-    type Set = lru_list::Ends;
-    type Line = lru_list::Link;
-    const SET: Self::Set = lru_list::Ends::NONE;
-    const LINE: Self::Line = lru_list::Link::NONE;
+impl Order for AnyOrder {
+    type Set = lru_list::ListEnds;
+    type Line = lru_list::ListLinks;
+    const SET: Self::Set = lru_list::ListEnds::NONE;
+    const LINE: Self::Line = lru_list::ListLinks::NONE;
 
     fn new(policy: Replacement, sets: u32, max_ways: u32) -> Self {
         let other = (policy != Replacement::Lru).then(|| Box::new(Chosen::new(policy, sets, max_ways)));
@@ -198,7 +198,7 @@ impl Order for Any {
         self.other.as_deref().map_or(0, |other| each!(other, policy => policy.hot_bytes()))
     }
 
-    fn lists_end(&self, lines: &impl Of<Self>, sets: u32) -> Result<(), StateError> {
+    fn lists_end(&self, lines: &impl DirectoryFor<Self>, sets: u32) -> Result<(), StateError> {
         if self.is_lru() { lru_list::end(lines, sets) } else { Ok(()) }
     }
 
@@ -209,37 +209,37 @@ impl Order for Any {
     }
 
     #[inline]
-    fn victim(&self, lines: &impl Of<Self>, set: u32, may_go: impl Fn(u16) -> bool) -> Option<u16> {
-        let Some(other) = &self.other else { return lru_list::victim(lines, set, may_go) };
+    fn victim(&self, lines: &impl DirectoryFor<Self>, set: u32, evictable: impl Fn(u16) -> bool) -> Option<u16> {
+        let Some(other) = &self.other else { return lru_list::victim(lines, set, evictable) };
         let first = lines.first(set);
         // Ways that are not in use hold no line.
-        let candidates = (first..first + self.ways).filter(|line| lines.sectors(*line).any() && may_go(*line));
+        let candidates = (first..first + self.ways).filter(|line| lines.sectors(*line).any() && evictable(*line));
         candidates.clone().next()?;
         each!(&**other, policy => policy.victim(set, candidates))
     }
 
     #[inline(always)]
-    fn place(&mut self, lines: &mut impl Of<Self>, at: Spot, replaced: bool, now: u64) {
+    fn insert(&mut self, lines: &mut impl DirectoryFor<Self>, at: LineSlot, replaced: bool, now: u64) {
         match &mut self.other {
-            None => lru_list::place(lines, at, replaced, now),
+            None => lru_list::insert(lines, at, replaced, now),
             Some(other) => each!(&mut **other, policy => {
                 if replaced {
-                    policy.leave(at);
+                    policy.evict(at);
                 }
-                policy.place(at, now);
+                policy.insert(at, now);
             }),
         }
     }
 
     #[inline]
-    fn renew(&mut self, lines: &mut impl Of<Self>, line: u16, found: Lookup, now: u64) {
+    fn touch(&mut self, lines: &mut impl DirectoryFor<Self>, line: u16, found: Lookup, now: u64) {
         match &mut self.other {
-            None => lru_list::renew(lines, line, now),
-            Some(other) => each!(&mut **other, policy => policy.renew(lines.spot(line), found)),
+            None => lru_list::touch(lines, line, now),
+            Some(other) => each!(&mut **other, policy => policy.touch(lines.slot_of(line), found)),
         }
     }
 
-    fn remove(&mut self, lines: &mut impl Of<Self>, at: Spot) {
+    fn remove(&mut self, lines: &mut impl DirectoryFor<Self>, at: LineSlot) {
         match &mut self.other {
             None => lru_list::remove(lines, at),
             Some(other) => each!(&mut **other, policy => policy.remove(at)),
@@ -250,12 +250,12 @@ impl Order for Any {
         self.other.is_none()
     }
 
-    fn turns_over(&self, lines: &impl Of<Self>, line: u16, now: u64) -> bool {
+    fn victim_is_new(&self, lines: &impl DirectoryFor<Self>, line: u16, now: u64) -> bool {
         self.is_lru() && lru_list::used_at(lines, line, now)
     }
 
     #[inline]
-    fn prefetch_oldest(&self, lines: &impl Of<Self>, set: u32) {
+    fn prefetch_oldest(&self, lines: &impl DirectoryFor<Self>, set: u32) {
         lru_list::prefetch_oldest(lines, set);
     }
 }

@@ -1,16 +1,16 @@
-//! Random: any line makes room with the same probability.
+//! Random replacement: each line is evicted with the same probability.
 //!
-//! The draw is keyed by the set and by how many lines were placed in it, so that it does not depend on how often it is asked for.
-//! Caches of one shape draw alike.
+//! The random number is keyed by the set and by the number of insertions into it, so that it does not depend on the number of calls. Caches
+//! with the same shape draw the same numbers.
 
 use warpshard_base::Rng;
 
-use super::{Lookup, Policy, Spot};
+use super::{LineSlot, Lookup, Policy};
 
-/// Keys these draws apart from others.
+/// The key that distinguishes these random numbers from others.
 const SEED: u64 = 0x7265_706c_6163_6521;
 
-/// How many lines were placed in each set.
+/// The number of insertions into each set.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Random {
     placed: Box<[u64]>,
@@ -33,11 +33,11 @@ impl Policy for Random {
         lines.nth(nth as usize)
     }
 
-    fn place(&mut self, at: Spot, _: u64) {
+    fn insert(&mut self, at: LineSlot, _: u64) {
         self.placed[at.set as usize] += 1;
     }
 
-    fn renew(&mut self, _: Spot, _: Lookup) {}
+    fn touch(&mut self, _: LineSlot, _: Lookup) {}
 
-    fn remove(&mut self, _: Spot) {}
+    fn remove(&mut self, _: LineSlot) {}
 }

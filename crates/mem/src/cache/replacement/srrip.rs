@@ -1,18 +1,18 @@
 //! Static re-reference interval prediction with hit priority (SRRIP-HP, Jaleel et al., ISCA 2010, Section 4) of two bits.
 //!
-//! A line comes with the prediction of a long interval, and is predicted to be needed soon once its sector was found. The first
-//! line of the set with the longest prediction makes room; the others age by as much as that lacked of the longest there is. So
-//! lines that are read once leave before lines that are read again, however many of the former come.
-//! Of a sectored line, a sector that is missing or on its way is part of the first use of the line and changes nothing.
+//! A line is inserted with a long predicted interval, and a hit of its sector predicts that it is needed soon. The victim is the first line
+//! of the set with the longest predicted interval; the other lines age by the difference between the victim's interval and the longest
+//! possible one. So lines that are read once are evicted before lines that are read again, even if there are many of the former. In a
+//! sectored line, an access to a missing or outstanding sector belongs to the first use of the line and changes nothing.
 
-use super::{Lookup, Policy, Spot};
+use super::{LineSlot, Lookup, Policy};
 
-/// Needed in the distant future, in the far future (new lines), and soon.
+/// The predicted intervals: needed in the distant future, in the far future (new lines), and soon.
 const DISTANT: u8 = 3;
 const LONG: u8 = 2;
 const SOON: u8 = 0;
 
-/// The predicted interval of each line; distant for a way without a line, whose use ages no other.
+/// The predicted interval of each line; distant for an empty way, so that its use ages no other line.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Srrip {
     ways: u32,
@@ -33,11 +33,11 @@ impl Policy for Srrip {
     }
 
     fn victim(&self, _: u32, lines: impl Iterator<Item = u16> + Clone) -> Option<u16> {
-        // Of equal ones, the first.
+        // Among equal intervals, the first line is selected.
         lines.min_by_key(|line| DISTANT - self.interval[usize::from(*line)])
     }
 
-    fn place(&mut self, at: Spot, _: u64) {
+    fn insert(&mut self, at: LineSlot, _: u64) {
         let missing = DISTANT - self.interval[usize::from(at.line)];
         if missing > 0 {
             let first = (at.set * self.ways) as usize;
@@ -47,13 +47,13 @@ impl Policy for Srrip {
         self.interval[usize::from(at.line)] = LONG;
     }
 
-    fn renew(&mut self, at: Spot, found: Lookup) {
+    fn touch(&mut self, at: LineSlot, found: Lookup) {
         if found == Lookup::Hit {
             self.interval[usize::from(at.line)] = SOON;
         }
     }
 
-    fn remove(&mut self, at: Spot) {
+    fn remove(&mut self, at: LineSlot) {
         self.interval[usize::from(at.line)] = DISTANT;
     }
 }

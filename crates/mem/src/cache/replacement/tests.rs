@@ -1,4 +1,4 @@
-//! Replacement policies against plain descriptions of them, and against the example and the claim of their papers.
+//! Tests of replacement policies against plain models, and against the examples and claims of their papers.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::cache::{Lookup, TagArray};
 const POLICIES: [Replacement; 4] = [Replacement::Lru, Replacement::Fifo, Replacement::Random, Replacement::Srrip];
 const ONE: SectorMask = SectorMask(1);
 
-/// One set.
+/// Returns tags with one set.
 fn tags(replacement: Replacement, ways: u32, room: u32) -> TagArray {
     let llc = Machine::load("v100", &[]).unwrap().machine.mem.llc;
     TagArray::new(&Cache { sets: 1, ways, index: SetIndex::Linear, replacement, ..llc }, room, 0)
@@ -21,7 +21,7 @@ fn addr(line: u64) -> Addr {
     Addr(line * LINE_BYTES)
 }
 
-/// Reads the first sector of a line, whose data comes at once.
+/// Reads the first sector of a line, whose data arrives in the same cycle. Returns true for a hit.
 fn read(tags: &mut TagArray, line: u64, now: u64) -> bool {
     let probe = tags.probe(addr(line), 0, ONE, false);
     tags.access(probe, addr(line), ONE, now);
@@ -34,29 +34,29 @@ fn hits(replacement: Replacement, ways: u32, lines: impl IntoIterator<Item = u64
     lines.into_iter().zip(1..).filter(|(line, now)| read(&mut tags, *line, *now)).count()
 }
 
-/// Jaleel et al., ISCA 2010, Figure 3: a1 a2 a2 a1, a scan of four lines, a1 a2, in four ways.
+/// The example is Figure 3 of Jaleel et al., ISCA 2010: a1 a2 a2 a1, a scan of four lines, a1 a2, in four ways.
 #[test]
 fn srrip_keeps_the_reused_lines_of_the_paper_s_example_through_the_scan() {
     let mixed = [1, 2, 2, 1, 11, 12, 13, 14, 1, 2];
-    assert_eq!(hits(Replacement::Srrip, 4, mixed), 4, "both come back to their lines");
-    assert_eq!(hits(Replacement::Lru, 4, mixed), 2, "the scan takes all four ways");
+    assert_eq!(hits(Replacement::Srrip, 4, mixed), 4, "both find their lines again");
+    assert_eq!(hits(Replacement::Lru, 4, mixed), 2, "the scan replaces all four ways");
 }
 
 #[test]
 fn a_reused_set_survives_scans_under_srrip_and_not_under_lru() {
-    // Half of the ways are read again and again; between the rounds come as many new lines as there are ways.
+    // Half of the ways are read again and again; between the rounds, as many new lines as there are ways are read.
     let round = |round: u64| {
         let reused = (0..8).chain(0..8);
         reused.chain((0..16).map(move |line| 100 + 16 * round + line))
     };
     let rounds = || (0..50).flat_map(round);
     let (srrip, lru) = (hits(Replacement::Srrip, 16, rounds()), hits(Replacement::Lru, 16, rounds()));
-    assert_eq!(lru, 50 * 8, "only the second reading of a round hits");
-    assert!(srrip > lru + 45 * 8, "{srrip} hits, {lru} under LRU: from the second round on the first reading hits, too");
+    assert_eq!(lru, 50 * 8, "only the second read of a round hits");
+    assert!(srrip > lru + 45 * 8, "{srrip} hits, {lru} under LRU: from the second round on the first read hits, too");
 }
 
 #[test]
-fn lines_that_miss_a_sector_or_wait_for_it_are_not_taken_for_reused() {
+fn accesses_to_missing_or_pending_sectors_are_not_reuse() {
     let mut tags = tags(Replacement::Srrip, 2, 2);
     let sectors = |tags: &mut TagArray, line: u64, now: u64| {
         for sector in 0..4 {
@@ -70,13 +70,13 @@ fn lines_that_miss_a_sector_or_wait_for_it_are_not_taken_for_reused() {
     assert!(!read(&mut tags, 1, 1) && read(&mut tags, 1, 2), "line 1 is used twice");
     sectors(&mut tags, 2, 10);
     sectors(&mut tags, 3, 20);
-    assert!(read(&mut tags, 1, 30), "line 3 took the place of line 2, each sector of which was read once");
+    assert!(read(&mut tags, 1, 30), "line 3 replaced line 2, whose sectors were each read once");
 }
 
 #[test]
-fn fifo_forgets_what_was_placed_first_however_often_it_is_read() {
+fn fifo_evicts_the_oldest_insertion_regardless_of_reads() {
     let reads = [1, 2, 1, 1, 3, 1];
-    assert_eq!(hits(Replacement::Fifo, 2, reads), 2, "line 3 takes the place of line 1");
+    assert_eq!(hits(Replacement::Fifo, 2, reads), 2, "line 3 replaces line 1");
     assert_eq!(hits(Replacement::Lru, 2, reads), 3);
 }
 
@@ -98,7 +98,7 @@ fn random_replaces_all_ways_about_equally_often_and_the_same_ones_in_every_run()
     assert_eq!(drawn, victims());
 }
 
-/// A way of a set that is described plainly.
+/// A way of a set in the plain model.
 #[derive(Clone, Copy, Debug, Default)]
 struct Way {
     line: Option<u64>,
@@ -108,32 +108,34 @@ struct Way {
     interval: u8,
 }
 
-/// The way that makes room, as the policies are described: an empty way from the last on, else by the policy. Ages, for SRRIP.
+/// Returns the victim way of the plain model: the last empty way, else the choice of the policy. For SRRIP, it also ages the lines.
 fn victim(ways: &mut [Way], replacement: Replacement) -> Option<usize> {
     if let Some(empty) = ways.iter().rposition(|way| way.line.is_none()) {
         return Some(empty);
     }
-    let may_go: Vec<usize> = (0..ways.len()).filter(|way| !ways[*way].waits).collect();
+    let evictable: Vec<usize> = (0..ways.len()).filter(|way| !ways[*way].waits).collect();
     match replacement {
-        Replacement::Lru => may_go.into_iter().min_by_key(|way| (ways[*way].used, *way)),
-        Replacement::Fifo => may_go.into_iter().min_by_key(|way| (ways[*way].placed, *way)),
-        Replacement::Srrip if may_go.is_empty() => None,
+        Replacement::Lru => evictable.into_iter().min_by_key(|way| (ways[*way].used, *way)),
+        Replacement::Fifo => evictable.into_iter().min_by_key(|way| (ways[*way].placed, *way)),
+        Replacement::Srrip if evictable.is_empty() => None,
         Replacement::Srrip => loop {
-            if let Some(way) = may_go.iter().find(|way| ways[**way].interval == 3) {
+            if let Some(way) = evictable.iter().find(|way| ways[**way].interval == 3) {
                 return Some(*way);
             }
             ways.iter_mut().for_each(|way| way.interval = (way.interval + 1).min(3));
         },
-        Replacement::Random | Replacement::Ship | Replacement::TaDrrip | Replacement::Own => unreachable!("what is drawn is not described"),
+        Replacement::Random | Replacement::Ship | Replacement::TaDrrip | Replacement::Own => {
+            unreachable!("the model does not have this policy")
+        }
     }
 }
 
 proptest! {
     #[test]
-    fn every_policy_chooses_what_its_description_chooses(
+    fn every_policy_agrees_with_its_plain_model(
         replacement in prop::sample::select(POLICIES.to_vec()),
         ways in 1u32..25,
-        // LRU is kept in bytes, or in lists.
+        // LRU order is stored in bytes or in lists.
         room in prop::sample::select(vec![24u32, 25, 70]),
         steps in prop::collection::vec((0u64..40, 0u8..4, 0u64..3), 1..400),
     ) {
@@ -154,7 +156,7 @@ proptest! {
                 } else {
                     victim(&mut aged, replacement)
                 };
-                prop_assert_eq!(probe.lookup == Lookup::NoLine, set.iter().all(|way| way.waits), "a line is found where one may go");
+                prop_assert_eq!(probe.lookup == Lookup::NoLine, set.iter().all(|way| way.waits), "there is a victim if a line is evictable");
                 let Some(way) = expected else { continue };
                 prop_assert_eq!(usize::from(probe.line), way);
                 prop_assert!(!set[way].waits);

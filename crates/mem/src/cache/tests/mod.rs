@@ -1,4 +1,4 @@
-//! Behaviour of the cache blocks: exact cases, and the tag array against a model that scans.
+//! Tests of the cache blocks: exact cases, and the tag array against a model that scans.
 
 mod model;
 mod writes;
@@ -8,7 +8,7 @@ use warpshard_config::machine::{Allocate, Cache, Replacement, SetIndex, WriteMis
 
 use super::*;
 
-/// The LLC slice of SM7_QV100.
+/// Returns the LLC slice of SM7_QV100.
 fn llc() -> Cache {
     Cache {
         sets: 32,
@@ -34,12 +34,12 @@ fn llc() -> Cache {
     }
 }
 
-/// The L1 of SM7_QV100 in its smallest split.
+/// Returns the L1 of SM7_QV100 in its smallest split.
 fn l1() -> Cache {
     Cache { sets: 4, ways: 64, write: WritePolicy::Through, index: SetIndex::Linear, mshrs: 512, mshr_merge: 8, miss_queue: 16, ..llc() }
 }
 
-/// One set of two ways.
+/// Returns `spec` reduced to one set of two ways.
 fn tiny(spec: Cache) -> Cache {
     Cache { sets: 1, ways: 2, mshrs: 4, mshr_merge: 2, miss_queue: 4, index: SetIndex::Linear, ..spec }
 }
@@ -58,12 +58,12 @@ fn request(cache: &DataCache, kind: AccessKind, addr: u64, token: u32) -> Access
     }
 }
 
-/// Who is answered, in order.
+/// Returns the recipients of ready replies, in order.
 fn answered(cache: &mut DataCache) -> Vec<Waiter> {
     std::iter::from_fn(|| cache.next_ready()).collect()
 }
 
-/// What is sent to the next level.
+/// Returns the kind of a request to the next level.
 fn kind(down: &Down) -> &'static str {
     match down.kind {
         DownKind::Fetch { .. } => "fetch",
@@ -98,14 +98,14 @@ fn a_partly_written_sector_is_fetched_only_when_it_is_read() {
     let mut cache = DataCache::new(&llc(), 24, 0);
     let write = Access { bytes: 0xff, ..request(&cache, AccessKind::Write, 0x40, 1) };
     let outcome = cache.access(&write, Cycle(0));
-    assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::Now));
+    assert_eq!((outcome.status, outcome.reply), (Status::Miss, ReplySource::Cache));
     assert_eq!(cache.queued(), 0);
     assert_eq!(status(&mut cache, AccessKind::Write, 0x40 + 128 * 32 * 64, 1), Status::Miss);
     assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 2), Status::SectorMiss);
     assert_eq!(cache.pop_down().map(|d| kind(&d)), Some("fetch"));
-    assert_eq!(cache.tags().dirty(), 1, "a sector on its way does not count as dirty");
+    assert_eq!(cache.tags().dirty(), 1, "a sector that is being fetched does not count as dirty");
     fill(&mut cache, 0x40, 5);
-    assert_eq!(cache.tags().dirty(), 2, "it comes back modified");
+    assert_eq!(cache.tags().dirty(), 2, "it is fetched and modified");
     assert_eq!(status(&mut cache, AccessKind::Read, 0x40, 6), Status::Hit);
 }
 
@@ -136,7 +136,7 @@ fn eviction_writes_back_the_modified_sectors_with_their_bytes() {
 }
 
 #[test]
-fn lines_that_wait_for_data_cannot_make_room() {
+fn lines_that_wait_for_data_are_not_evictable() {
     let mut cache = DataCache::new(&tiny(llc()), 2, 0);
     status(&mut cache, AccessKind::Read, 0, 0);
     cache.pop_down();
@@ -148,7 +148,7 @@ fn lines_that_wait_for_data_cannot_make_room() {
 }
 
 #[test]
-fn each_limit_names_itself() {
+fn every_limit_reports_its_fail_reason() {
     let mut cache = DataCache::new(&Cache { mshrs: 2, ..tiny(llc()) }, 2, 0);
     assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::Miss);
     assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::HitReserved);
@@ -164,9 +164,9 @@ fn each_limit_names_itself() {
 fn a_write_through_cache_sends_writes_on_and_evicts_silently() {
     let mut cache = DataCache::new(&Cache { miss_queue: 8, ..tiny(l1()) }, 2, 0);
     let outcome = cache.access(&request(&cache, AccessKind::Write, 0, 7), Cycle(0));
-    assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::FromBelow));
+    assert_eq!((outcome.status, outcome.reply), (Status::Miss, ReplySource::NextLevel));
     let outcome = cache.access(&request(&cache, AccessKind::Write, 0, 8), Cycle(1));
-    assert_eq!((outcome.status, outcome.answer), (Status::Hit, Answer::FromBelow));
+    assert_eq!((outcome.status, outcome.reply), (Status::Hit, ReplySource::NextLevel));
     status(&mut cache, AccessKind::Write, 0x1000, 2);
     status(&mut cache, AccessKind::Read, 0x2000, 3);
     let sent: Vec<_> = std::iter::from_fn(|| cache.pop_down()).map(|d| (kind(&d), d.token)).collect();
@@ -207,24 +207,28 @@ fn an_atomic_miss_leaves_the_sector_modified() {
 }
 
 #[test]
-fn fetch_on_write_answers_the_write_with_the_data() {
+fn fetch_on_write_replies_to_the_write_with_the_data() {
     let spec = Cache { write_miss: WriteMiss::FetchOnWrite, ..tiny(llc()) };
     let mut cache = DataCache::new(&spec, 2, 0);
     let outcome = cache.access(&Access { bytes: 0xf, ..request(&cache, AccessKind::Write, 0, 5) }, Cycle(0));
-    assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::AtFill));
+    assert_eq!((outcome.status, outcome.reply), (Status::Miss, ReplySource::Fill));
     assert_eq!(cache.pop_down().map(|d| kind(&d)), Some("fetch"));
     fill(&mut cache, 0, 3);
     assert_eq!(answered(&mut cache), [Waiter::Request(5)]);
     assert_eq!(cache.tags().dirty(), 1);
-    assert_eq!(cache.access(&request(&cache, AccessKind::Write, 0x20, 6), Cycle(4)).answer, Answer::Now, "a whole sector needs no fetch");
+    assert_eq!(
+        cache.access(&request(&cache, AccessKind::Write, 0x20, 6), Cycle(4)).reply,
+        ReplySource::Cache,
+        "a whole sector needs no fetch"
+    );
 }
 
 #[test]
-fn fills_allocate_where_the_cache_streams() {
+fn fills_allocate_in_a_streaming_cache() {
     let spec = Cache { allocate: Allocate::OnFill, write_miss: WriteMiss::NoAllocate, ..tiny(l1()) };
     let mut cache = DataCache::new(&spec, 2, 0);
     for line in 0..4 {
-        assert_eq!(status(&mut cache, AccessKind::Read, line * 128, line), Status::Miss, "no line is held for a miss");
+        assert_eq!(status(&mut cache, AccessKind::Read, line * 128, line), Status::Miss, "no line is reserved for a miss");
         cache.pop_down();
     }
     for line in 0..4 {
@@ -235,7 +239,7 @@ fn fills_allocate_where_the_cache_streams() {
 }
 
 #[test]
-fn data_of_an_invalidated_line_is_answered_but_not_kept() {
+fn data_of_an_invalidated_line_is_returned_but_not_cached() {
     let mut cache = DataCache::new(&llc(), 24, 0);
     status(&mut cache, AccessKind::Read, 0, 0);
     cache.invalidate();
@@ -271,24 +275,24 @@ fn the_hot_arrays_of_a_slice_stay_within_their_budget() {
 }
 
 #[test]
-fn a_line_of_256_bytes_is_read_whole_for_either_half_and_forgotten_whole() {
+fn a_line_of_256_bytes_is_read_and_invalidated_whole() {
     let spec =
         Cache { line_bytes: 256, sectored: false, write: WritePolicy::LocalBackGlobalThrough, write_miss: WriteMiss::NoAllocate, ..llc() };
     let mut cache = DataCache::new(&tiny(spec), 2, 0);
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1080, 1), Status::Miss);
-    assert_eq!(status(&mut cache, AccessKind::Read, 0x1000, 2), Status::HitReserved, "the other half is on its way, too");
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1000, 2), Status::HitReserved, "the other half is also being fetched");
     let down = cache.pop_down().unwrap();
     assert_eq!((down.addr, down.sectors()), (Addr(0x1000), SectorMask(0xff)));
     assert!(cache.pop_down().is_none());
-    let DownKind::Fetch { entry } = down.kind else { panic!("{down:?} is no fetch") };
+    let DownKind::Fetch { entry } = down.kind else { panic!("{down:?} is not a fetch") };
     cache.fill_entry(entry, down.addr, || down.addr.0, down.sectors(), Cycle(9));
     assert_eq!(cache.fill_port_free_at(), Cycle(17), "eight sectors through a port of 32 bytes");
     assert_eq!(answered(&mut cache), [0x1080, 0x1000].map(Waiter::Request));
     assert_eq!(status(&mut cache, AccessKind::Read, 0x10e0, 18), Status::Hit);
     assert_eq!(status(&mut cache, AccessKind::Read, 0x1100, 19), Status::Miss, "the next line");
     assert_eq!(status(&mut cache, AccessKind::Write, 0x1000, 20), Status::Hit);
-    assert_eq!(cache.queued(), 2, "the write goes on after the fetch");
-    assert_eq!(status(&mut cache, AccessKind::Read, 0x1080, 21), Status::Miss, "a write to one half takes the other with it");
+    assert_eq!(cache.queued(), 2, "the write proceeds after the fetch");
+    assert_eq!(status(&mut cache, AccessKind::Read, 0x1080, 21), Status::Miss, "a write to one half includes the other half");
 }
 
 #[test]

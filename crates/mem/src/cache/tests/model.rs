@@ -1,4 +1,4 @@
-//! The tag array against a model that scans.
+//! Tests of the tag array against a model that scans.
 
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ impl ModelLine {
     }
 }
 
-/// One set as the reference describes it: scan all ways, last empty way first, else least recently used.
+/// One set as GPGPU-Sim describes it: a scan of all ways that selects the last empty way or else the least recently used one.
 struct Model {
     ways: Vec<ModelLine>,
     ratio: usize,
@@ -73,7 +73,7 @@ proptest! {
     fn the_tags_behave_like_a_scan_over_the_ways(
         ratio in prop::sample::select(vec![0u32, 25, 60]),
         ways in 1u32..25,
-        // Few ways are found side by side, more by a hash.
+        // Few ways use the packed directory, more ways use the hashed one.
         room in prop::sample::select(vec![24u32, 25, 130]),
         steps in prop::collection::vec((0u64..32, 0usize..4, 0u8..5, 0u64..2), 1..400),
     ) {
@@ -94,7 +94,7 @@ proptest! {
             prop_assert_eq!(usize::from(probe.line), way);
             let slot = &mut model.ways[way];
             if action == 0 {
-                // Data comes for a sector that waits for it.
+                // The data of a waiting sector arrives.
                 if let Sector::Reserved { modified } = slot.sectors[sector] {
                     slot.sectors[sector] = if modified { Sector::Modified { readable: true } } else { Sector::Valid };
                     tags.fill(probe.line, addr, one);
@@ -114,7 +114,8 @@ proptest! {
             }
             if write {
                 let partial = action == 4;
-                // A write into a valid or readable sector leaves it readable; into an absent one only when it covers it.
+                // A write to a valid or readable sector leaves it readable; a write to an absent sector does so only if it covers the
+                // sector.
                 let readable = !partial || matches!(slot.sectors[sector], Sector::Valid | Sector::Modified { readable: true });
                 tags.write(probe.line, one, if partial { 0xf } else { u32::MAX });
                 if lookup != Lookup::Hit {

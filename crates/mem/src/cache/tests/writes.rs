@@ -1,8 +1,8 @@
-//! Writes of the policies that allocate, evict or wait.
+//! Tests of writes under policies that allocate, evict or wait.
 
 use super::*;
 
-/// One set of two ways that sends missing writes on and reads their lines.
+/// Returns a cache with one set of two ways that passes missing writes on and fetches their lines.
 fn write_allocate() -> DataCache {
     DataCache::new(&Cache { write_miss: WriteMiss::WriteAllocate, sectored: false, miss_queue: 8, ..tiny(llc()) }, 2, 0)
 }
@@ -12,35 +12,39 @@ fn sent(cache: &mut DataCache) -> Vec<(&'static str, u64, u8)> {
 }
 
 #[test]
-fn write_allocate_sends_the_write_on_and_reads_the_line_which_stays_clean() {
+fn write_allocate_passes_the_write_on_and_fetches_a_clean_line() {
     let mut cache = write_allocate();
     let outcome = cache.access(&request(&cache, AccessKind::Write, 0x1020, 5), Cycle(0));
-    assert_eq!((outcome.status, outcome.answer), (Status::Miss, Answer::FromBelow));
+    assert_eq!((outcome.status, outcome.reply), (Status::Miss, ReplySource::NextLevel));
     assert_eq!(sent(&mut cache), [("write", 0x1020, 0b0010), ("fetch", 0x1000, 0b1111)]);
     fill(&mut cache, 0x1000, 3);
-    assert_eq!(answered(&mut cache), [Waiter::Nobody], "the write is answered from below");
+    assert_eq!(answered(&mut cache), [Waiter::NoRequest], "the next level replies to the write");
     assert_eq!(cache.tags().dirty(), 0);
-    assert_eq!(cache.access(&request(&cache, AccessKind::Write, 0x1040, 6), Cycle(4)).answer, Answer::Now, "a hit stays in the cache");
+    assert_eq!(
+        cache.access(&request(&cache, AccessKind::Write, 0x1040, 6), Cycle(4)).reply,
+        ReplySource::Cache,
+        "a hit stays in the cache"
+    );
     assert_eq!((cache.queued(), cache.tags().dirty()), (0, 1));
 }
 
 #[test]
-fn a_write_to_a_line_on_its_way_is_sent_on_and_waits_in_the_mshr() {
+fn a_write_to_a_pending_line_is_passed_on_and_waits_in_the_mshr() {
     let mut cache = write_allocate();
     assert_eq!(status(&mut cache, AccessKind::Read, 0, 0), Status::Miss);
     assert_eq!(sent(&mut cache), [("fetch", 0, 0b1111)]);
     let outcome = cache.access(&request(&cache, AccessKind::Write, 0x40, 7), Cycle(1));
-    assert_eq!((outcome.status, outcome.answer), (Status::HitReserved, Answer::FromBelow));
+    assert_eq!((outcome.status, outcome.reply), (Status::HitReserved, ReplySource::NextLevel));
     assert_eq!(sent(&mut cache), [("write", 0x40, 0b0100)]);
     assert_eq!(status(&mut cache, AccessKind::Write, 0x60, 2), Status::Fail(FailReason::MergeFull), "the MSHR holds two");
-    assert_eq!(cache.queued(), 0, "what fails sends nothing");
+    assert_eq!(cache.queued(), 0, "a failed request sends nothing");
     fill(&mut cache, 0, 3);
-    assert_eq!(answered(&mut cache), [Waiter::Request(0), Waiter::Nobody]);
+    assert_eq!(answered(&mut cache), [Waiter::Request(0), Waiter::NoRequest]);
     assert_eq!(cache.tags().dirty(), 0);
 }
 
 #[test]
-fn a_write_that_allocates_asks_for_room_for_three_requests_and_may_send_them() {
+fn an_allocating_write_needs_three_queue_slots_and_may_use_them() {
     let spec = Cache { write_miss: WriteMiss::WriteAllocate, sectored: false, ..tiny(llc()) };
     let mut cache = DataCache::new(&spec, 2, 0);
     for addr in [0, 0x1000] {
@@ -52,14 +56,14 @@ fn a_write_that_allocates_asks_for_room_for_three_requests_and_may_send_them() {
     status(&mut cache, AccessKind::Write, 0, 2);
     status(&mut cache, AccessKind::Read, 0x1000, 3);
     assert_eq!(status(&mut cache, AccessKind::Write, 0x2000, 4), Status::Miss);
-    assert_eq!(status(&mut cache, AccessKind::Write, 0x3000, 5), Status::Fail(FailReason::QueueFull), "one place of four is free");
+    assert_eq!(status(&mut cache, AccessKind::Write, 0x3000, 5), Status::Fail(FailReason::QueueFull), "one slot of four is free");
     let expected = [("write", 0x2000, 0b0001), ("fetch", 0x2000, 0b1111), ("write back", 0, 0b1111)];
     assert_eq!(sent(&mut cache), expected);
-    assert_eq!(cache.data_port_free_at(), Cycle(8), "the line that makes room leaves through the port");
+    assert_eq!(cache.data_port_free_at(), Cycle(8), "the victim leaves through the port");
 }
 
 #[test]
-fn a_write_sent_on_by_a_line_cache_moves_the_smallest_aligned_half_or_whole() {
+fn a_write_passed_on_by_a_line_cache_moves_the_smallest_aligned_half_or_whole() {
     for (sectors, moved) in [(0b0001, 0b0001), (0b1000, 0b1000), (0b0011, 0b0011), (0b1100, 0b1100), (0b0110, 0b1111), (0b1001, 0b1111)] {
         let mut cache = write_allocate();
         cache.access(&Access { sectors: SectorMask(sectors), ..request(&cache, AccessKind::Write, 0, 1) }, Cycle(0));
@@ -78,10 +82,10 @@ fn fermi_writes_evict_global_lines_and_keep_local_ones() {
         while cache.next_ready().is_some() {}
     }
     let outcome = cache.access(&request(&cache, AccessKind::Write, 0x20, 1), Cycle(9));
-    assert_eq!((outcome.status, outcome.answer), (Status::Hit, Answer::FromBelow));
+    assert_eq!((outcome.status, outcome.reply), (Status::Hit, ReplySource::NextLevel));
     assert_eq!(cache.probe(&request(&cache, AccessKind::Read, 0, 0)).lookup, Lookup::Miss);
     let outcome = cache.access(&Access { local: true, ..request(&cache, AccessKind::Write, 0x1000, 2) }, Cycle(9));
-    assert_eq!((outcome.status, outcome.answer), (Status::Hit, Answer::Now));
+    assert_eq!((outcome.status, outcome.reply), (Status::Hit, ReplySource::Cache));
     assert_eq!(cache.probe(&request(&cache, AccessKind::Read, 0x1040, 0)).lookup, Lookup::Hit);
     assert!(!cache.fill_port_free(Cycle(4)), "a line takes the fill port for four cycles");
 }
@@ -100,7 +104,7 @@ fn a_write_of_version_3_waits_for_a_line_that_it_does_not_take() {
     assert_eq!(cache.access(&write, Cycle(1)).status, Status::Fail(FailReason::NoLine), "both lines wait for data");
     fill(&mut cache, lines[0], 2);
     assert_eq!(cache.access(&write, Cycle(3)).status, Status::Miss);
-    assert_eq!(cache.probe(&request(&cache, AccessKind::Read, lines[0], 0)).lookup, Lookup::Hit, "no line was taken");
+    assert_eq!(cache.probe(&request(&cache, AccessKind::Read, lines[0], 0)).lookup, Lookup::Hit, "no line was allocated");
 }
 
 #[test]
@@ -113,8 +117,8 @@ fn beyond_the_ratio_of_dirty_lines_a_write_cleans_the_oldest_of_its_set() {
     assert_eq!((sent(&mut cache).len(), cache.tags().dirty()), (0, 2), "half of the lines may be modified");
     status(&mut cache, AccessKind::Write, 0x2000, 2);
     assert_eq!((sent(&mut cache), cache.tags().dirty()), (vec![("write back", 0, 0b0001)], 2));
-    assert_eq!(status(&mut cache, AccessKind::Read, 0, 3), Status::Hit, "what was cleaned stays");
-    // The oldest has a sector of which one byte is known: it leaves with its mask, and is gone.
+    assert_eq!(status(&mut cache, AccessKind::Read, 0, 3), Status::Hit, "a cleaned line stays in the cache");
+    // The oldest line has a sector of which one byte is present: the sector is written back with its mask and then absent.
     cache.access(&Access { bytes: 1, ..request(&cache, AccessKind::Write, 0x1020, 1) }, Cycle(4));
     status(&mut cache, AccessKind::Write, 0x2020, 5);
     status(&mut cache, AccessKind::Write, 0x3000, 6);
@@ -124,7 +128,7 @@ fn beyond_the_ratio_of_dirty_lines_a_write_cleans_the_oldest_of_its_set() {
 }
 
 #[test]
-fn a_write_takes_the_data_port_for_its_cycles_whether_it_hits_or_not() {
+fn a_write_occupies_the_data_port_on_hit_and_on_miss() {
     let mut cache = DataCache::new(&Cache { write_cycles: 3, ..tiny(llc()) }, 2, 0);
     for (now, status_of) in [(0, Status::Miss), (10, Status::Hit)] {
         assert_eq!(status(&mut cache, AccessKind::Write, 0x40, now), status_of);
@@ -168,7 +172,7 @@ fn an_atomic_takes_the_data_port_for_the_bytes_that_it_changes() {
 }
 
 #[test]
-fn sectors_that_come_pass_the_data_port_together_as_those_that_are_read() {
+fn filled_sectors_pass_the_data_port_together_as_read_sectors_do() {
     let mut cache = DataCache::new(&Cache { fill_cycles: 1, read_sectors: 2, ..tiny(llc()) }, 2, 0);
     for (addr, now, free_at) in [(0x40, 10, 10), (0x60, 20, 21), (0x00, 30, 30), (0x20, 40, 41)] {
         status(&mut cache, AccessKind::Read, addr, 0);
@@ -179,7 +183,7 @@ fn sectors_that_come_pass_the_data_port_together_as_those_that_are_read() {
 }
 
 #[test]
-fn data_that_comes_takes_the_data_port_for_its_cycles() {
+fn a_fill_occupies_the_data_port_for_its_cycles() {
     let mut cache = DataCache::new(&Cache { fill_cycles: 2, ..tiny(llc()) }, 2, 0);
     status(&mut cache, AccessKind::Read, 0x40, 0);
     cache.pop_down();

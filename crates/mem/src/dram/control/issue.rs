@@ -9,7 +9,7 @@ use super::{Controller, Done, Issued};
 use crate::dram::standard::Command;
 
 impl Controller {
-    /// A command for a request that waits in the queue of the present direction.
+    /// Issues a command for a request that waits in the queue of the present direction.
     pub(super) fn issue_waiting(&mut self, now: u64, bank: usize, command: Command, place: Place) {
         let queue = if self.writing { &mut self.writes } else { &mut self.reads };
         let entry = queue.entry_mut(place);
@@ -54,14 +54,14 @@ impl Controller {
         self.set_row(bank, Some(row));
     }
 
-    /// The column command of the request that has opened the row of `bank`.
+    /// Issues the column command of the request that has opened the row of `bank`.
     pub(super) fn issue_active(&mut self, now: u64, bank: usize) {
         self.active &= !(1 << bank);
         let entry = self.opened[bank].0;
         self.issue_column(now, bank, entry);
     }
 
-    /// A command to all banks of a pseudo channel.
+    /// Issues a command to all banks of a pseudo channel.
     pub(super) fn issue_wide(&mut self, now: u64, pseudo_channel: u32, command: Command) {
         let first = (pseudo_channel * self.span) as usize;
         self.note(now, command, first, 0);
@@ -98,7 +98,7 @@ impl Controller {
 
     fn issue_column(&mut self, now: u64, bank: usize, entry: Entry) {
         let write = entry.access.write;
-        let wanted = self.is_wanted(bank);
+        let wanted = self.row_is_requested(bank);
         let closes = if self.paging.is_some() {
             self.closes_by_policy(now, bank, &entry, wanted)
         } else {
@@ -130,9 +130,9 @@ impl Controller {
         }
     }
 
-    /// Whether another request needs the open row of a bank.
+    /// Returns true if another request needs the open row of a bank.
     #[inline]
-    fn is_wanted(&self, bank: usize) -> bool {
+    fn row_is_requested(&self, bank: usize) -> bool {
         (self.active | self.reads.hits | self.writes.hits) >> bank & 1 != 0
     }
 

@@ -1,23 +1,23 @@
 //! A DRAM controller with read and write queues, in cycles of the command clock.
 //!
-//! The order within a cycle is that of Ramulator 2.1 (`generic_ddr_controller.cpp`, `hbm_controller_base.cpp`): completed
-//! reads leave; a refresh that is due is requested; then each slot of the command bus takes one command, from requests that
-//! have opened their row, else for refresh, else from the queue of the present direction. Where the reference examines every
-//! request in every cycle, the controller keeps the oldest hit and miss of each bank and the cycle of the next command.
+//! The order within a cycle follows Ramulator 2.1 (`generic_ddr_controller.cpp`, `hbm_controller_base.cpp`): completed reads leave; a
+//! refresh that is due is requested; then each slot of the command bus takes one command, for requests that have opened their row, else for
+//! refresh, else for the queue of the present direction. Ramulator examines every request in every cycle; this controller stores the oldest
+//! hit and miss of each bank and the cycle of the next command.
 //!
-//! In: accesses with bank, row and column, pushed before the tick of a cycle. Out: finished accesses. Invariant: a bank
-//! whose row was opened for a request stays open until that request has its column command.
+//! Input: accesses with bank, row and column, pushed before the tick of a cycle. Output: finished accesses. Invariant: a bank whose row was
+//! opened for a request stays open until that request has its column command.
 
-mod asking;
-mod brought;
+mod channel_policies;
 mod counters;
 mod issue;
 mod page;
+mod page_refresh;
 mod pick;
 mod policy;
 mod queue;
+mod queue_order;
 mod refresh;
-mod seeing;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -29,12 +29,12 @@ use warpshard_stats::Latencies;
 use warpshard_stats::activity::Log;
 
 use super::standard::{Command, CommandBus, Standard, Timing};
-use asking::{Paging, Refreshing};
+use page_refresh::{Paging, Refreshing};
 use queue::{Entry, Queue};
-use seeing::Seeing;
+use queue_order::QueueOrder;
 use timers::Timers;
 
-pub use brought::Brought;
+pub use channel_policies::ChannelPolicies;
 pub use counters::{BankCounters, ControlCounters};
 pub use policy::{Drain, Policy};
 pub use refresh::RefreshClose;
@@ -42,18 +42,18 @@ pub use warpshard_config::dram::DramPage as Page;
 pub use warpshard_config::dram::DramRefresh as RefreshBanks;
 pub use warpshard_config::machine::DramScheduler as Order;
 
-/// What a requester wants of a channel.
+/// An access to a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Access {
-    /// Bank within the channel, as [`Organisation::bank`](super::standard::Organisation::bank) numbers them.
+    /// The bank within the channel, numbered by [`Organisation::bank`](super::standard::Organisation::bank).
     pub bank: u8,
-    /// Row of the bank.
+    /// The row of the bank.
     pub row: u32,
-    /// Burst of the row.
+    /// The column: the index of the burst within the row.
     pub column: u32,
-    /// Whether it is written.
+    /// True if the access is a write.
     pub write: bool,
-    /// The requester's name for it.
+    /// The requester's token.
     pub token: u32,
     /// The port of the requester.
     pub port: PortId,
@@ -61,23 +61,23 @@ pub struct Access {
     pub kernel: KernelIndex,
 }
 
-/// A finished access: a read with its last data, a write with its command.
+/// A finished access: a read with its last data, or a write with its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Done {
     /// The access.
     pub access: Access,
-    /// Cycle in which it was pushed.
+    /// The cycle in which the access was pushed.
     pub arrived: Cycle,
-    /// Cycle in which it finished.
+    /// The cycle in which the access finished.
     pub at: Cycle,
 }
 
-/// A command that went out.
+/// A command that was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Issued {
-    /// When.
+    /// The cycle of the command.
     pub at: Cycle,
-    /// What.
+    /// The kind of command.
     #[state(fixed)]
     pub command: Command,
     /// The bank, or the first bank of the pseudo channel that the command addresses.
@@ -101,25 +101,25 @@ pub struct Controller {
     reads: Queue,
     writes: Queue,
     writing: bool,
-    /// Writes left of the batch that is drained.
+    /// Writes that remain in the batch that is being drained.
     batch: u32,
     /// Banks with an open row.
     open: u64,
     /// Column commands since the row was opened.
     columns: Box<[u32]>,
-    /// Requests that have opened their row, by bank, with the order in which they did; and their banks.
+    /// Requests that have opened their row, by bank, with the order in which they did so, and the mask of their banks.
     opened: Box<[(Entry, u64)]>,
     active: u64,
-    /// Pseudo channels that wait for their refresh, and the next cycle in which all ask for one.
+    /// Pseudo channels that wait for their refresh, and the next cycle in which all of them request one.
     refreshing: VecDeque<u32>,
     next_refresh: u64,
-    /// The interval, the bank of each pseudo channel that is refreshed next where each has its own turn, and the banks whose turn came.
+    /// The refresh interval; for refreshes bank by bank, also the next bank of each pseudo channel and the banks whose refresh is due.
     refresh_interval: u64,
     next_bank: u32,
     owed: u64,
     orders: u64,
     promotions: u64,
-    /// Reads whose data is under way, in the order of their commands.
+    /// Reads whose data is in flight, in the order of their commands.
     moving: VecDeque<(u64, Entry)>,
     done: VecDeque<Done>,
     wake: u64,
@@ -127,27 +127,27 @@ pub struct Controller {
     bank_counters: Box<[BankCounters]>,
     read_latency: Latencies,
     trace: Option<Box<Log<Issued>>>,
-    /// The order, where it sees the queue.
-    seeing: Option<Box<Seeing>>,
-    /// The page policy and when refreshes go out, where these are trait objects.
+    /// The order, if it examines the queue.
+    queue_order: Option<Box<QueueOrder>>,
+    /// The page policy and the refresh policy, if they are trait objects.
     paging: Option<Box<Paging>>,
     refresh_policy: Option<Box<Refreshing>>,
 }
 
 impl Controller {
-    /// A controller of a channel whose rows are closed.
+    /// Returns a controller of a channel whose rows are closed.
     ///
     /// # Panics
-    /// For more than 64 banks or a queue of nothing.
+    /// If there are more than 64 banks or a queue is empty.
     pub fn new(standard: &Standard, policy: Policy) -> Self {
-        Self::with_policies(standard, policy, Brought::default())
+        Self::with_policies(standard, policy, ChannelPolicies::default())
     }
 
-    /// The same with policies that are trait objects, in place of those that `policy` names.
+    /// Returns a controller with policies that are trait objects, which override the policies in `policy`.
     ///
     /// # Panics
-    /// As [`Controller::new`].
-    pub fn with_policies(standard: &Standard, policy: Policy, brought: Brought) -> Self {
+    /// In the same cases as [`Controller::new`].
+    pub fn with_policies(standard: &Standard, policy: Policy, policies: ChannelPolicies) -> Self {
         let o = &standard.organisation;
         let banks = o.all_banks();
         assert!((1..=64).contains(&banks), "a DRAM channel of {banks} banks");
@@ -164,7 +164,7 @@ impl Controller {
             timers: Timers::new(standard),
             reads: Queue::new(policy.read_queue, banks),
             writes: Queue::new(policy.write_queue, banks),
-            // What an idle controller chooses, so that it does not matter whether it was asked before its first request.
+            // The direction equals the choice of an idle controller, so a call before the first request has no effect.
             writing: matches!(policy.drain, Drain::Marks { .. }),
             batch: 0,
             open: 0,
@@ -185,53 +185,53 @@ impl Controller {
             bank_counters: vec![BankCounters::default(); banks as usize].into(),
             read_latency: Latencies::default(),
             trace: None,
-            seeing: brought.order.map(|order| Box::new(Seeing::new(order))),
-            paging: brought.page.map(|page| Box::new(Paging::new(page, banks))),
-            refresh_policy: brought.refresh.map(|refresh| Box::new(Refreshing(refresh))),
+            queue_order: policies.order.map(|order| Box::new(QueueOrder::new(order))),
+            paging: policies.page.map(|page| Box::new(Paging::new(page, banks))),
+            refresh_policy: policies.refresh.map(|refresh| Box::new(Refreshing(refresh))),
         }
     }
 
-    /// Keeps every command from now on, for [`Controller::take_trace`].
+    /// Starts to record commands for [`Controller::take_trace`].
     pub fn record(&mut self) {
         self.record_in(Log::default());
     }
 
-    /// Keeps commands from now on in `log`.
+    /// Starts to record commands in `log`.
     pub fn record_in(&mut self, log: Log<Issued>) {
         self.trace = Some(Box::new(log));
     }
 
-    /// The commands since the last call.
+    /// Returns the commands since the last call.
     pub fn take_trace(&mut self) -> Vec<Issued> {
         self.take_log().events
     }
 
-    /// The same, as they were kept; none are kept from now on.
+    /// Stops the recording and returns the log.
     pub fn take_log(&mut self) -> Log<Issued> {
         self.trace.take().map(|log| *log).unwrap_or_default()
     }
 
-    /// What was counted so far.
+    /// Returns the counters.
     pub fn counters(&self) -> &ControlCounters {
         &self.counters
     }
 
-    /// What was counted so far for each bank.
+    /// Returns the counters per bank.
     pub fn bank_counters(&self) -> &[BankCounters] {
         &self.bank_counters
     }
 
-    /// Latencies of the reads so far, in cycles from being pushed to the last data.
+    /// Returns the latencies of the reads, in cycles from the push to the last data.
     pub fn read_latency(&self) -> &Latencies {
         &self.read_latency
     }
 
-    /// Requests inside.
+    /// Returns the number of accesses in the controller.
     pub fn occupancy(&self) -> usize {
         (self.reads.len() + self.writes.len() + self.active.count_ones()) as usize + self.moving.len() + self.done.len()
     }
 
-    /// Whether an access of this direction would be refused unless it is forwarded or merged.
+    /// Returns true if an access of this direction would be rejected, unless it is forwarded or merged.
     pub fn is_full(&self, write: bool) -> bool {
         if write { self.writes.is_full() } else { self.reads.is_full() }
     }
@@ -242,8 +242,8 @@ impl Controller {
         *counter += cycles;
     }
 
-    /// Offers an access in cycle `now`, before the tick of `now + 1`, in which it may get its first command.
-    /// Returns whether it was taken.
+    /// Offers an access in cycle `now`, before the tick of `now + 1`, in which it may get its first command. Returns true if it was
+    /// accepted.
     pub fn push(&mut self, now: Cycle, access: Access) -> bool {
         let waiting = (access.write || self.writes.len() > 0) && self.writes.contains(&access);
         if waiting {
@@ -262,8 +262,8 @@ impl Controller {
             self.orders += 1;
             let queue = if access.write { &mut self.writes } else { &mut self.reads };
             queue.push(access, now.0, self.orders);
-            if let Some(seeing) = &mut self.seeing {
-                seeing.arrived(now, queue);
+            if let Some(queue_order) = &mut self.queue_order {
+                queue_order.arrived(now, queue);
             }
             if access.write && self.policy.posted_writes {
                 self.done.push_back(Done { access, arrived: now, at: Cycle(now.0 + 1) });
@@ -273,18 +273,18 @@ impl Controller {
         true
     }
 
-    /// The next finished access.
+    /// Returns the next finished access.
     pub fn pop_done(&mut self) -> Option<Done> {
         self.done.pop_front()
     }
 
-    /// The first cycle in which [`Controller::tick`] would do anything, provided that nothing is pushed; may be too early,
-    /// never too late.
+    /// Returns the first cycle in which [`Controller::tick`] would have an effect if nothing is pushed; it may be too early, never too
+    /// late.
     pub fn next_event(&self) -> Cycle {
         Cycle(self.wake)
     }
 
-    /// One command clock; cycles before [`Controller::next_event`] may be left out.
+    /// Simulates one command clock; cycles before [`Controller::next_event`] may be skipped.
     pub fn tick(&mut self, now: Cycle) {
         let now = now.0;
         if now < self.wake {
@@ -299,7 +299,7 @@ impl Controller {
             self.done.push_back(Done { access: entry.access, arrived: Cycle(entry.arrived), at: Cycle(at) });
         }
         if now >= self.next_refresh {
-            debug_assert_eq!(now, self.next_refresh, "a refresh is asked for late");
+            debug_assert_eq!(now, self.next_refresh, "a refresh is requested late");
             self.next_refresh += self.refresh_interval;
             match self.policy.refresh_banks {
                 RefreshBanks::All => self.refreshing.extend(0..self.pseudo_channels),

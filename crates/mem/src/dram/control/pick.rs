@@ -6,7 +6,7 @@ use super::{Controller, Drain};
 use crate::dram::order;
 use crate::dram::standard::Command;
 
-/// A command that could go out.
+/// A command that could be issued.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     order: u64,
@@ -16,7 +16,8 @@ struct Candidate {
 }
 
 impl Controller {
-    /// Fills one slot of the command bus with a column or a row command. Returns whether it did; if not, when it might.
+    /// Fills one slot of the command bus with a column or a row command. Returns true if it did; otherwise also the next cycle
+    /// in which it may succeed.
     pub(super) fn slot(&mut self, now: u64, columns: bool, rows: bool) -> (bool, u64) {
         let mut next = u64::MAX;
         if columns && self.active != 0 && self.pick_active(now, &mut next) {
@@ -28,12 +29,12 @@ impl Controller {
             // Requests that have opened their row still get their column command; nothing else starts before the refresh.
             return (rows && self.pick_refresh(now, pseudo_channel, &mut next), next);
         }
-        if rows && self.owed != 0 && self.pick_owed(now, &mut next) {
+        if rows && self.owed != 0 && self.pick_bank_refresh(now, &mut next) {
             return (true, 0);
         }
         self.choose_direction();
-        if self.seeing.is_some() {
-            let served = self.serve_seen(now, columns, rows, &mut next) || rows && self.close_idle(now, &mut next);
+        if self.queue_order.is_some() {
+            let served = self.serve_by_order(now, columns, rows, &mut next) || rows && self.close_idle(now, &mut next);
             return (served, next);
         }
         match self.pick_waiting(now, columns, rows, &mut next) {
@@ -46,7 +47,7 @@ impl Controller {
         }
     }
 
-    /// The column command of the oldest request that has opened its row.
+    /// Issues the column command of the oldest request that has opened its row. Returns true if the timing allows one.
     fn pick_active(&mut self, now: u64, next: &mut u64) -> bool {
         let (mut left, mut best) = (self.active, None);
         while left != 0 {
@@ -68,7 +69,8 @@ impl Controller {
         true
     }
 
-    /// The next command towards a refresh: what its policy closes, then the refresh.
+    /// Issues the next command towards a refresh: the precharges that its policy selects, then the refresh. Returns true if the timing
+    /// allows it.
     fn pick_refresh(&mut self, now: u64, pseudo_channel: u32, next: &mut u64) -> bool {
         let banks = self.banks_of(pseudo_channel);
         let rows = Rows { open: self.open & banks, needed: self.active & banks };
@@ -81,8 +83,9 @@ impl Controller {
         }
     }
 
-    /// The next command towards the refresh of a bank whose turn has come: its row is closed when no request needs it any more. Other banks work on.
-    fn pick_owed(&mut self, now: u64, next: &mut u64) -> bool {
+    /// Issues the next command towards the refresh of a bank that is due: the precharge once no request needs the row, then the refresh.
+    /// Other banks continue to serve requests.
+    fn pick_bank_refresh(&mut self, now: u64, next: &mut u64) -> bool {
         let mut left = self.owed & !self.active;
         while left != 0 {
             let bank = left.trailing_zeros() as usize;
@@ -103,7 +106,7 @@ impl Controller {
         false
     }
 
-    /// A command to all banks of a pseudo channel, if the timing allows it.
+    /// Issues a command to all banks of a pseudo channel. Returns true if the timing allows it.
     fn pick_wide(&mut self, now: u64, pseudo_channel: u32, command: Command, next: &mut u64) -> bool {
         let ready = self.timers.wide_ready(pseudo_channel as usize, command);
         if ready > now {
@@ -114,7 +117,7 @@ impl Controller {
         true
     }
 
-    /// Closes the row of the first bank of `banks` that the timing allows.
+    /// Closes the row of the first bank of `banks` for which the timing allows it.
     pub(super) fn pick_close(&mut self, now: u64, mut banks: u64, next: &mut u64) -> bool {
         while banks != 0 {
             let bank = banks.trailing_zeros() as usize;
@@ -129,12 +132,12 @@ impl Controller {
         false
     }
 
-    /// Banks of a pseudo channel, as a mask.
+    /// Returns the banks of a pseudo channel, as a mask.
     pub(super) fn banks_of(&self, pseudo_channel: u32) -> u64 {
         (u64::MAX >> (64 - self.span)) << (pseudo_channel * self.span)
     }
 
-    /// Chooses between reads and writes; the same queues give the same answer however often it is asked.
+    /// Chooses between reads and writes; the result depends only on the queues, not on the number of calls.
     #[inline]
     fn choose_direction(&mut self) {
         let (reads, writes) = (self.reads.len(), self.writes.len());
@@ -150,7 +153,7 @@ impl Controller {
         };
     }
 
-    /// The oldest allowed command of the present direction; `next` is lowered to the first cycle that may allow one.
+    /// Returns the oldest allowed command of the present direction; `next` is lowered to the first cycle that may allow one.
     fn pick_waiting(&self, now: u64, columns: bool, rows: bool, next: &mut u64) -> Option<Candidate> {
         let queue = if self.writing { &self.writes } else { &self.reads };
         let ordered = order::only_oldest(self.policy.order) || self.policy.hit_cap.is_some() || self.policy.age_cap.is_some();
@@ -159,7 +162,7 @@ impl Controller {
         if let Some(cap) = self.policy.age_cap {
             let due = arrived.saturating_add(u64::from(cap) + 1);
             strict |= now >= due;
-            // A request that becomes too old changes the choice, even where no command becomes allowed.
+            // A request that exceeds the age limit changes the choice, even if no further command becomes allowed.
             if !strict {
                 *next = (*next).min(due);
             }
@@ -185,19 +188,19 @@ struct Search<'a> {
     controller: &'a Controller,
     queue: &'a Queue,
     now: u64,
-    /// Whether only the oldest request is served.
+    /// True if only the oldest request is served.
     strict: bool,
-    /// Order of the oldest request, where the policy asks for it.
+    /// The arrival number of the oldest request, if the policy needs it.
     oldest: u64,
-    /// First cycle that may allow a command that is not allowed now.
+    /// The first cycle that may allow a further command.
     next: u64,
     best: Option<Candidate>,
-    /// A hit beyond the cap that nothing is older than.
+    /// A hit beyond the cap, used if no older request can be served.
     fallback: Option<Candidate>,
 }
 
 impl Search<'_> {
-    /// Looks at one command of all these banks of a pseudo channel.
+    /// Examines one command for all given banks of a pseudo channel.
     #[inline]
     fn look(&mut self, pseudo_channel: u32, banks: u64, command: Command) {
         if banks == 0 {
@@ -229,14 +232,14 @@ impl Search<'_> {
         if strict && entry.order != self.oldest || self.best.is_some_and(|best| best.order < entry.order) {
             return;
         }
-        // With strict order the oldest request must be able to close a row that others want.
+        // With strict order the oldest request must be able to close a row that other requests need.
         if command == Command::Precharge && policy.protect_hits && !strict && self.queue.hits >> bank & 1 != 0 {
             let hit = self.queue.entry(self.queue.hit(bank));
             if hit.arrived <= entry.arrived {
                 return;
             }
         }
-        // Beyond the cap, a hit goes only when nothing is older.
+        // A hit beyond the cap is served only if no older request can be served.
         let capped = command.is_column() && policy.hit_cap.is_some_and(|cap| self.controller.columns[bank] > cap);
         if capped && entry.order != self.oldest {
             return;
@@ -251,7 +254,7 @@ impl Search<'_> {
     }
 }
 
-/// The column command of a direction.
+/// Returns the column command of a direction.
 pub(super) const fn column(write: bool) -> Command {
     if write { Command::Write } else { Command::Read }
 }

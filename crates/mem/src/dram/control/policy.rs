@@ -1,59 +1,59 @@
-//! The parameters of a controller: order, queues, draining of writes, pages, refresh.
+//! The parameters of a controller: order, queues, draining of writes, pages and refresh.
 
 use super::{Order, Page, RefreshBanks, RefreshClose};
 
-/// When waiting writes are drained.
+/// The rule that starts and ends the draining of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum Drain {
-    /// Between marks: more waiting writes than `above`, or no waiting read, begin a drain; fewer than `below` end it when reads
-    /// wait.
+    /// Watermarks: a drain begins if more than `above` writes wait or no read waits. It ends if fewer than `below` writes wait and a read
+    /// waits.
     Marks {
-        /// The high mark.
+        /// The high watermark, in writes.
         above: u32,
-        /// The low mark.
+        /// The low watermark, in writes.
         below: u32,
     },
-    /// In batches: a full write queue, or `idle` writes without a waiting read, begin a drain of the writes that wait then.
+    /// Batches: a full write queue, or `idle` writes without a waiting read, begin a drain of the writes that wait at this time.
     Batch {
-        /// Writes that are worth a drain while no read waits.
+        /// The number of writes that begins a drain while no read waits.
         idle: u32,
     },
 }
 
-/// A controller's policy.
+/// The policy of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct Policy {
-    /// The order.
+    /// The order of requests.
     #[state(fixed)]
     pub order: Order,
-    /// Whether a row is kept open while a request for it waits that is as old as, or older than, the one that wants it closed.
+    /// True if a row is kept open while a request for it waits that is not younger than the request for another row.
     pub protect_hits: bool,
-    /// Column commands to a row after which requests for it lose their advantage.
+    /// The number of column commands to a row after which requests for it lose their priority.
     pub hit_cap: Option<u32>,
-    /// Cycles after which the oldest request of a queue is served before all others, whatever row it wants.
+    /// Cycles after which the oldest request of a queue is served before all others, regardless of its row.
     pub age_cap: Option<u32>,
-    /// Reads that wait.
+    /// The size of the read queue.
     pub read_queue: u32,
-    /// Writes that wait.
+    /// The size of the write queue.
     pub write_queue: u32,
-    /// When waiting writes are drained.
+    /// The rule for the draining of writes.
     pub drain: Drain,
-    /// Whether a write is finished one cycle after it was taken, not with its command.
+    /// True if a write finishes one cycle after it was accepted, not with its command.
     pub posted_writes: bool,
-    /// What happens to open rows.
+    /// The page policy.
     #[state(fixed)]
     pub page: Page,
-    /// Whether banks are refreshed.
+    /// True if banks are refreshed.
     pub refresh: bool,
-    /// Which banks a refresh takes.
+    /// The banks that one refresh command covers.
     #[state(fixed)]
     pub refresh_banks: RefreshBanks,
-    /// How open rows are closed for a refresh.
+    /// The way in which open rows are closed for a refresh.
     pub refresh_close: RefreshClose,
 }
 
 impl Policy {
-    /// Ramulator 2.1: `FRFCFS-RowHit`, open page, queues of 64, watermarks 0.8 and 0.2.
+    /// The policy of Ramulator 2.1: `FRFCFS-RowHit`, open page, queues of 64, watermarks 0.8 and 0.2.
     pub const RAMULATOR2: Self = Self {
         order: Order::FrFcfs,
         protect_hits: true,
@@ -69,7 +69,7 @@ impl Policy {
         refresh_close: RefreshClose::AllBanks,
     };
 
-    /// Ramulator 1: `FRFCFS_Cap` with 16 hits, open page, queues of 32, watermarks 0.8 and 0.2.
+    /// The policy of Ramulator 1: `FRFCFS_Cap` with 16 hits, open page, queues of 32, watermarks 0.8 and 0.2.
     pub const RAMULATOR1: Self = Self {
         protect_hits: false,
         hit_cap: Some(16),
@@ -79,8 +79,8 @@ impl Policy {
         ..Self::RAMULATOR2
     };
 
-    /// What of DRAMsim3's controller is a policy here: batches of writes, posted writes, refresh bank by bank. Its queue per
-    /// bank behind the transaction queues is not.
+    /// The policy of DRAMsim3's controller: batches of writes, posted writes, refresh bank by bank. Its queue per bank behind the
+    /// transaction queues is not modelled.
     pub const DRAMSIM3: Self = Self {
         protect_hits: true,
         read_queue: 32,

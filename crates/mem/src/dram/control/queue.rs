@@ -6,22 +6,22 @@ use super::Access;
 
 const NONE: u16 = u16::MAX;
 
-/// A request that waits.
+/// A waiting request.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(super) struct Entry {
     pub(super) access: Access,
-    /// Cycle in which it arrived.
+    /// The cycle of arrival.
     pub(super) arrived: u64,
-    /// Order of arrival, also within a cycle.
+    /// The arrival number, also unique within a cycle.
     pub(super) order: u64,
-    /// Whether it was counted as hit, miss or conflict.
+    /// True if the request was counted as a hit, miss or conflict.
     pub(super) classified: bool,
     previous: u16,
     next: u16,
 }
 
 impl Entry {
-    /// A request that waits in no queue.
+    /// Returns a request that waits in no queue.
     pub(super) fn alone(access: Access, arrived: u64) -> Self {
         Self { access, arrived, ..Self::default() }
     }
@@ -31,15 +31,15 @@ impl Entry {
 struct List {
     first: u16,
     last: u16,
-    /// Oldest request for the open row.
+    /// The oldest request for the open row.
     hit: u16,
-    /// Oldest request for a row that is not open.
+    /// The oldest request for a row that is not open.
     miss: u16,
     /// The open row.
     open: Option<u32>,
 }
 
-/// Where an entry lies in a queue.
+/// The position of an entry in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(u16);
 
@@ -50,7 +50,7 @@ pub(super) struct Queue {
     entries: Box<[Entry]>,
     free: u16,
     lists: Box<[List]>,
-    /// Banks with requests, with requests for their open row, with requests for another row.
+    /// Banks with requests, with requests for their open row, and with requests for another row.
     pub(super) banks: u64,
     pub(super) hits: u64,
     pub(super) misses: u64,
@@ -72,12 +72,12 @@ impl Queue {
         }
     }
 
-    /// Refuses a saved queue whose searches would not end.
+    /// Rejects a saved queue whose searches would not terminate.
     fn check(&self) -> Result<(), StateError> {
         let some = |at: u16| (at != NONE).then_some(usize::from(at));
         let heads = self.lists.iter().flat_map(|list| [list.first, list.hit, list.miss]);
         let starts = heads.chain([self.free]).filter_map(some);
-        warpshard_state::lists_end(self.entries.len(), starts, |at| some(self.entries[at].next))
+        warpshard_state::check_lists_end(self.entries.len(), starts, |at| some(self.entries[at].next))
     }
 
     #[inline]
@@ -100,25 +100,25 @@ impl Queue {
         &mut self.entries[usize::from(place.0)]
     }
 
-    /// Oldest request of a bank of [`Queue::banks`].
+    /// Returns the oldest request of a bank in [`Queue::banks`].
     #[inline]
     pub(super) fn oldest(&self, bank: usize) -> Place {
         Place(self.lists[bank].first)
     }
 
-    /// Oldest request for the open row of a bank of [`Queue::hits`].
+    /// Returns the oldest request for the open row of a bank in [`Queue::hits`].
     #[inline]
     pub(super) fn hit(&self, bank: usize) -> Place {
         Place(self.lists[bank].hit)
     }
 
-    /// Oldest request for a row that is not open, of a bank of [`Queue::misses`].
+    /// Returns the oldest request for a row that is not open, of a bank in [`Queue::misses`].
     #[inline]
     pub(super) fn miss(&self, bank: usize) -> Place {
         Place(self.lists[bank].miss)
     }
 
-    /// Order and cycle of arrival of the oldest request of all; both `u64::MAX` when there is none.
+    /// Returns the arrival number and the arrival cycle of the oldest request of all; both are `u64::MAX` if there is none.
     pub(super) fn oldest_of_all(&self) -> (u64, u64) {
         let mut left = self.banks;
         let mut oldest = (u64::MAX, u64::MAX);
@@ -131,7 +131,7 @@ impl Queue {
         oldest
     }
 
-    /// Whether a request for this place waits.
+    /// Returns true if a request for the same location waits.
     pub(super) fn contains(&self, access: &Access) -> bool {
         let mut at = self.lists[usize::from(access.bank)].first;
         while at != NONE {
@@ -144,7 +144,7 @@ impl Queue {
         false
     }
 
-    /// The requests of a bank in the order of their arrival, with their places and whether each is for the open row.
+    /// Returns the requests of a bank in the order of their arrival, each with its position and true if it is for the open row.
     pub(super) fn of_bank(&self, bank: usize) -> impl Iterator<Item = (Place, &Entry, bool)> {
         let List { first, open, .. } = self.lists[bank];
         let next = |at: &u16| Some(self.entries[usize::from(*at)].next).filter(|at| *at != NONE);
@@ -154,7 +154,7 @@ impl Queue {
         })
     }
 
-    /// Takes a request; there is room.
+    /// Adds a request; there must be space.
     pub(super) fn push(&mut self, access: Access, arrived: u64, order: u64) {
         debug_assert!(!self.is_full(), "a request enters a full DRAM queue at {arrived}");
         let at = self.free;
@@ -177,7 +177,7 @@ impl Queue {
         self.len += 1;
     }
 
-    /// Takes a request out.
+    /// Removes a request.
     pub(super) fn remove(&mut self, place: Place) -> Entry {
         let at = place.0;
         let entry = self.entries[usize::from(at)];
@@ -195,7 +195,7 @@ impl Queue {
         if list.first == NONE {
             self.banks &= !(1 << bank);
         }
-        // It is the oldest of its kind: the search continues after it.
+        // The request is the oldest of its kind, so the search for the next one starts after it.
         if hit {
             self.find(bank, entry.next, true);
         }
@@ -216,7 +216,7 @@ impl Queue {
         self.find(bank, first, false);
     }
 
-    /// Finds the oldest hit or miss of a bank from an entry on.
+    /// Finds the oldest hit or miss of a bank, starting at an entry.
     fn find(&mut self, bank: usize, from: u16, hit: bool) {
         let open = self.lists[bank].open;
         let mut at = from;

@@ -1,26 +1,26 @@
-//! The cycles from which each command is allowed, for each part of the channel.
+//! The cycle from which each command is allowed, for each part of the channel.
 
 use crate::dram::standard::{Command, Standard};
 
-/// What a command of one kind sets at one level: the follower, its distance, and the window it counts in.
+/// The effect of a command at one level: the delayed command, its distance, and the window in which it counts.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Effect {
     follower: u8,
     cycles: u32,
-    /// Index of the history it looks into; `NOW` for the command itself.
+    /// The index of the history that the effect uses; `CURRENT_COMMAND` for the command itself.
     window: u8,
 }
 
-const NOW: u8 = u8::MAX;
+const CURRENT_COMMAND: u8 = u8::MAX;
 const LEVELS: usize = 4;
 
-/// The last commands of a kind at a part, as many as its window counts.
+/// The last commands of a kind at each part, as many as the window counts.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct History {
     level: usize,
     commands: u16,
     window: usize,
-    /// A ring of cycles per part, 0 before the first command.
+    /// A ring of cycles per part; 0 before the first command.
     rings: Box<[u64]>,
     next: Box<[u32]>,
 }
@@ -29,9 +29,9 @@ struct History {
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Timers {
     ready: Box<[[u64; Command::COUNT]]>,
-    /// The parts that a bank lies in, from the channel down.
+    /// The parts that contain each bank, from the channel down.
     path: Box<[[u16; LEVELS]]>,
-    /// First part of each level, and parts of a level within one pseudo channel.
+    /// The first part of each level, and the number of parts of a level within one pseudo channel.
     first: [usize; LEVELS],
     per_pseudo_channel: [usize; LEVELS],
     effects: [[Box<[Effect]>; Command::COUNT]; LEVELS],
@@ -54,7 +54,7 @@ impl Timers {
             let level = rule.scope as usize;
             let commands = rule.preceding.iter().fold(0u16, |mask, &command| mask | 1 << command as u8);
             let window = if rule.window == 1 {
-                NOW
+                CURRENT_COMMAND
             } else {
                 let (window, parts) = (rule.window as usize, counts[level]);
                 histories.push(History { level, commands, window, rings: vec![0; window * parts].into(), next: vec![0; parts].into() });
@@ -63,8 +63,8 @@ impl Timers {
             for &preceding in rule.preceding {
                 for &following in rule.following {
                     let list = &mut lists[level][preceding as usize];
-                    // Two rules for the same pair at the same level are one, the longer.
-                    let same = list.iter_mut().find(|e| e.follower == following as u8 && e.window == window && window == NOW);
+                    // Two rules for the same pair of commands at the same level are merged into the longer one.
+                    let same = list.iter_mut().find(|e| e.follower == following as u8 && e.window == window && window == CURRENT_COMMAND);
                     match same {
                         Some(effect) => effect.cycles = effect.cycles.max(rule.cycles),
                         None => list.push(Effect { follower: following as u8, cycles: rule.cycles, window }),
@@ -82,27 +82,27 @@ impl Timers {
         }
     }
 
-    /// From when on `command` to a bank is allowed.
+    /// Returns the cycle from which `command` to a bank is allowed.
     #[inline]
     pub(super) fn bank_ready(&self, bank: usize, command: Command) -> u64 {
         let [a, b, c, d] = self.path[bank].map(|part| self.ready[usize::from(part)][command as usize]);
         a.max(b).max(c.max(d))
     }
 
-    /// From when on the channel and the pseudo channel allow `command` to any of their banks.
+    /// Returns the cycle from which the channel and the pseudo channel allow `command` to any of their banks.
     #[inline]
     pub(super) fn shared_ready(&self, pseudo_channel: usize, command: Command) -> u64 {
         self.ready[0][command as usize].max(self.ready[self.first[1] + pseudo_channel][command as usize])
     }
 
-    /// From when on the bank group and the bank allow `command`.
+    /// Returns the cycle from which the bank group and the bank allow `command`.
     #[inline]
     pub(super) fn own_ready(&self, bank: usize, command: Command) -> u64 {
         let [_, _, group, own] = self.path[bank].map(usize::from);
         self.ready[group][command as usize].max(self.ready[own][command as usize])
     }
 
-    /// From when on a command to all banks of a pseudo channel is allowed.
+    /// Returns the cycle from which a command to all banks of a pseudo channel is allowed.
     pub(super) fn wide_ready(&self, pseudo_channel: usize, command: Command) -> u64 {
         let levels = (1..LEVELS).flat_map(|level| {
             let from = self.first[level] + pseudo_channel * self.per_pseudo_channel[level];
@@ -111,7 +111,7 @@ impl Timers {
         levels.chain([0]).map(|part| self.ready[part][command as usize]).max().unwrap_or(0)
     }
 
-    /// Notes a command to a bank.
+    /// Records a command to a bank.
     #[inline]
     pub(super) fn issue_bank(&mut self, bank: usize, command: Command, now: u64) {
         for level in 0..LEVELS {
@@ -120,7 +120,7 @@ impl Timers {
         }
     }
 
-    /// Notes a command to all banks of a pseudo channel.
+    /// Records a command to all banks of a pseudo channel.
     pub(super) fn issue_wide(&mut self, pseudo_channel: usize, command: Command, now: u64) {
         self.issue_at(0, 0, command, now);
         for level in 1..LEVELS {
@@ -148,10 +148,10 @@ impl Timers {
         let ready = &mut self.ready[part];
         for effect in effects {
             let since = match effect.window {
-                NOW => now,
+                CURRENT_COMMAND => now,
                 window => {
                     let history = &self.histories[usize::from(window)];
-                    // The place that is written next holds the oldest command of the window.
+                    // The entry that is overwritten next holds the oldest command of the window.
                     history.rings[local * history.window + history.next[local] as usize]
                 }
             };

@@ -1,4 +1,4 @@
-//! First come, first served: a request waits for all that are older, whatever bank or row they want.
+//! First come, first served: a request waits for all older requests, regardless of their banks and rows.
 
 pub(super) const ONLY_OLDEST: bool = true;
 

@@ -1,17 +1,17 @@
 //! Parallelism-aware batch scheduling (PAR-BS, Mutlu and Moscibroda, ISCA 2008).
 //!
-//! When no request of the queue is marked, the oldest requests of each requester to each bank are marked, at most [`CAP`] of each: they are a batch.
-//! Marked requests go first, then row hits, then those of the requester of the better rank, then the oldest. A rank is the better, the fewer
-//! marked requests the requester has at the bank where it has most, then the fewer in all ("Max-Total", Section 4.2). Of each bank only the first
-//! request in this order goes. A requester is a port: an SM or a CPU core.
+//! When no request of the queue is marked, the oldest requests of each requester to each bank are marked, at most [`MARKING_CAP`] each:
+//! they form a batch. Marked requests have priority, then row hits, then requests of the requester with the better rank, then the oldest. A
+//! requester ranks higher if its largest number of marked requests at any bank is smaller and, among equals, if its total is smaller
+//! ("Max-Total", Section 4.2). At each bank only the first request in this order is served. A requester is a port: an SM or a CPU core.
 
 use warpshard_base::{Cycle, PortId};
-use warpshard_seam::{DramOrder, Waiting};
+use warpshard_seam::{DramOrder, QueuedRequest};
 
-/// Requests of a requester to a bank that a batch takes (Marking-Cap, Section 8.3.1 of the paper, where 5 is best).
-const CAP: usize = 5;
+/// Requests of a requester to a bank in a batch (Marking-Cap; 5 is best in Section 8.3.1 of the paper).
+const MARKING_CAP: usize = 5;
 
-/// The marked requests by their numbers, in ascending order, and the requesters of the batch in the order of their ranks.
+/// The numbers of the marked requests, ascending, and the requesters of the batch in the order of their ranks.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(super) struct ParBs {
     marked: Vec<u64>,
@@ -19,7 +19,7 @@ pub(super) struct ParBs {
 }
 
 impl ParBs {
-    fn is_marked(&self, request: &Waiting) -> bool {
+    fn is_marked(&self, request: &QueuedRequest) -> bool {
         self.marked.binary_search(&request.number).is_ok()
     }
 
@@ -27,19 +27,19 @@ impl ParBs {
         self.ranks.iter().position(|ranked| *ranked == port).unwrap_or(self.ranks.len())
     }
 
-    /// The smaller, the earlier it goes.
-    fn key(&self, request: &Waiting) -> (bool, bool, usize, u64) {
+    /// Returns the priority key of a request; smaller keys are served first.
+    fn key(&self, request: &QueuedRequest) -> (bool, bool, usize, u64) {
         (!self.is_marked(request), !request.row_hit, self.rank(request.port), request.number)
     }
 
-    /// A new batch, where none of `queue`, which is in the order of arrival, is marked.
-    fn form_batch(&mut self, queue: &[Waiting]) {
+    /// Forms a new batch from `queue`, which is in the order of arrival and has no marked request.
+    fn form_batch(&mut self, queue: &[QueuedRequest]) {
         if queue.iter().any(|request| self.is_marked(request)) {
             return;
         }
-        let alike = |a: &Waiting, b: &Waiting| a.port == b.port && a.bank == b.bank;
-        let marked = (0..queue.len()).filter(|at| queue[..*at].iter().filter(|before| alike(before, &queue[*at])).count() < CAP);
-        let batch: Vec<&Waiting> = marked.map(|at| &queue[at]).collect();
+        let alike = |a: &QueuedRequest, b: &QueuedRequest| a.port == b.port && a.bank == b.bank;
+        let marked = (0..queue.len()).filter(|at| queue[..*at].iter().filter(|before| alike(before, &queue[*at])).count() < MARKING_CAP);
+        let batch: Vec<&QueuedRequest> = marked.map(|at| &queue[at]).collect();
         let load = |port: PortId| {
             let of_port = || batch.iter().filter(move |request| request.port == port);
             let at_bank = |bank: u8| of_port().filter(|request| request.bank == bank).count();
@@ -61,11 +61,11 @@ impl DramOrder for ParBs {
         "par-bs"
     }
 
-    fn arrived(&mut self, _: Cycle, queue: &[Waiting]) {
+    fn arrived(&mut self, _: Cycle, queue: &[QueuedRequest]) {
         self.form_batch(queue);
     }
 
-    fn choose(&self, _: Cycle, queue: &[Waiting]) -> Option<usize> {
+    fn choose(&self, _: Cycle, queue: &[QueuedRequest]) -> Option<usize> {
         let mut first: [Option<usize>; 64] = [None; 64];
         for (at, request) in queue.iter().enumerate() {
             let of_bank = &mut first[usize::from(request.bank) % 64];
@@ -73,10 +73,10 @@ impl DramOrder for ParBs {
                 *of_bank = Some(at);
             }
         }
-        first.into_iter().flatten().filter(|at| queue[*at].may_go).min_by_key(|at| self.key(&queue[*at]))
+        first.into_iter().flatten().filter(|at| queue[*at].can_issue).min_by_key(|at| self.key(&queue[*at]))
     }
 
-    fn served(&mut self, _: Cycle, _: &Waiting, queue: &[Waiting]) {
+    fn served(&mut self, _: Cycle, _: &QueuedRequest, queue: &[QueuedRequest]) {
         self.form_batch(queue);
     }
 }
@@ -85,12 +85,12 @@ impl DramOrder for ParBs {
 mod tests {
     use super::*;
 
-    fn waiting(number: u64, port: u16, bank: u8, row: u32) -> Waiting {
-        Waiting { number, port: PortId(port), bank, row, row_hit: row == 1, may_go: true, ..Waiting::default() }
+    fn waiting(number: u64, port: u16, bank: u8, row: u32) -> QueuedRequest {
+        QueuedRequest { number, port: PortId(port), bank, row, row_hit: row == 1, can_issue: true, ..QueuedRequest::default() }
     }
 
-    /// The numbers in the order in which they are served.
-    fn served(mut queue: Vec<Waiting>) -> Vec<u64> {
+    /// Returns the numbers of requests in the order in which they are served.
+    fn served(mut queue: Vec<QueuedRequest>) -> Vec<u64> {
         let mut order = ParBs::default();
         order.arrived(Cycle(0), &queue);
         let mut numbers = Vec::new();
@@ -104,23 +104,23 @@ mod tests {
 
     #[test]
     fn a_batch_takes_five_of_a_requester_and_bank_and_serves_the_lighter_requester_first() {
-        let mut queue: Vec<Waiting> = (0..7).map(|number| waiting(number, 0, 0, 2)).collect();
+        let mut queue: Vec<QueuedRequest> = (0..7).map(|number| waiting(number, 0, 0, 2)).collect();
         queue.extend([waiting(7, 1, 0, 3), waiting(8, 1, 1, 3)]);
         assert_eq!(served(queue), [7, 8, 0, 1, 2, 3, 4, 5, 6]);
     }
 
     #[test]
-    fn row_hits_go_before_ranks_and_after_marks() {
-        let mut queue: Vec<Waiting> = (0..6).map(|number| waiting(number, 0, 0, 1)).collect();
+    fn row_hits_precede_ranks_and_follow_marks() {
+        let mut queue: Vec<QueuedRequest> = (0..6).map(|number| waiting(number, 0, 0, 1)).collect();
         queue.push(waiting(6, 1, 0, 2));
-        // Five hits of the batch, then the marked miss, and only then the hit that no mark was left for.
+        // Five hits of the batch are served, then the marked miss, and only then the hit that was not marked because of the cap.
         assert_eq!(served(queue), [0, 1, 2, 3, 4, 6, 5]);
     }
 
     #[test]
     fn a_bank_waits_for_its_first_request() {
         let mut queue = vec![waiting(0, 0, 0, 1), waiting(1, 0, 0, 2)];
-        queue[0].may_go = false;
+        queue[0].can_issue = false;
         let mut order = ParBs::default();
         order.arrived(Cycle(0), &queue);
         assert_eq!(order.choose(Cycle(0), &queue), None, "the row of the first is not closed for the second");

@@ -1,4 +1,4 @@
-//! A partition with mocks on its links: exact cycles, saturation, conservation, and independence of the spans.
+//! Tests of a partition with mocks on its links: exact cycles, saturation, conservation, and independence of the division into spans.
 
 mod copies;
 mod order;
@@ -26,7 +26,7 @@ const DRAM: ClockDomain = ClockDomain { period: 566 };
 const PORTS: PartitionPorts =
     PartitionPorts { request_in: LinkId(0), credit_out: LinkId(10), reply_out: LinkId(20), credit_in: LinkId(30), from_grid: LinkId(40) };
 
-/// `v100` with one partition of two slices.
+/// Returns `v100` with one partition of two slices.
 fn machine() -> Machine {
     let mut machine = Machine::load("v100", &[]).expect("a built-in machine").machine;
     machine.gpu.sms = 7;
@@ -55,10 +55,10 @@ fn read(map: &AddressMap, addr: u64, token: u32) -> MemPacket {
     packet(map, addr, MemOp::Read, SectorMask::of(Addr(addr)).0, u32::MAX, token)
 }
 
-/// The machine's own table, and devices that are not slower than its clock.
+/// The devices under test: the machine's timing table, and devices that are not slower than its clock.
 const DEVICES: [Option<&str>; 4] = [None, Some("hbm2-2000"), Some("gddr6-14g"), Some("gddr5-fermi")];
 
-/// A command-level controller with short refresh intervals, where the machine's own table is the device.
+/// Returns a command-level controller with short refresh intervals; the machine's timing table is used if `device` is `None`.
 fn driven(device: Option<&str>, queue: u32) -> DramControl {
     DramControl {
         standard: device.map(|name| Standard::named(name).unwrap()),
@@ -80,7 +80,7 @@ fn driven(device: Option<&str>, queue: u32) -> DramControl {
 
 type Counts = (Vec<(&'static str, u64)>, Vec<BankCounters>, Latencies);
 
-/// All that a channel counts.
+/// Returns all counters of a partition.
 fn counts(unit: &Partition) -> Counts {
     let mut all = Vec::new();
     unit.channel().visit_counters(&mut |info, value| all.push((info.name, value)));
@@ -95,7 +95,7 @@ fn deliver(unit: &mut Partition, at: u64, packet: MemPacket) {
     unit.deliver(LinkId(packet.slice.0 % 2), Cycle(at), &Payload::Mem(packet));
 }
 
-/// Answers that left, with the cycle of sending.
+/// Returns the replies that left, with the cycle of sending.
 fn answers(out: &mut Outbox) -> Vec<(u64, MemPacket)> {
     let sent = out.batch(0).drain(..);
     sent.filter_map(|s| match s.payload {
@@ -106,7 +106,7 @@ fn answers(out: &mut Outbox) -> Vec<(u64, MemPacket)> {
 }
 
 #[test]
-fn a_request_to_dram_has_the_port_and_the_kernel_for_which_it_is() {
+fn a_dram_request_has_the_port_and_kernel_of_its_requester() {
     let mut machine = machine();
     (machine.mem.llc.sets, machine.mem.llc.ways) = (1, 1);
     machine.mem.llc.index = SetIndex::Linear;
@@ -118,7 +118,7 @@ fn a_request_to_dram_has_the_port_and_the_kernel_for_which_it_is() {
         ..packet
     };
     let second = (1..).map(|line| line * 128).find(|addr| map.slice_of(Addr(*addr)) == map.slice_of(Addr(0))).unwrap();
-    // A write to a line, which the read of another then takes.
+    // The test writes a line, which the read of another line then evicts.
     deliver(&mut unit, 0, owned(packet(&map, 0, MemOp::Write, 1, u32::MAX, 0), 5, 3));
     deliver(&mut unit, 1000, owned(read(&map, second, 1), 6, 4));
     let mut seen = Vec::new();
@@ -129,11 +129,11 @@ fn a_request_to_dram_has_the_port_and_the_kernel_for_which_it_is() {
             seen.extend(now);
         }
     }
-    assert_eq!(seen, [(true, 6, 4), (false, 6, 4)], "the line is written back for the read that it makes room for");
+    assert_eq!(seen, [(true, 6, 4), (false, 6, 4)], "the write-back belongs to the read that evicted the line");
 }
 
 #[test]
-fn a_hit_is_answered_one_cycle_after_the_request_is_seen() {
+fn a_hit_replies_one_cycle_after_the_request_is_visible() {
     let machine = machine();
     let (mut unit, mut out) = (partition(&machine), outbox());
     deliver(&mut unit, 10, read(&machine.mem.map, 0x40, 1));
@@ -172,7 +172,7 @@ fn readers_of_the_same_sectors_share_one_look_up_and_leave_in_the_same_cycle() {
     deliver(&mut unit, 10, read(&machine.mem.map, 0x40, 0));
     unit.run(Cycle(1000), true, &mut out);
     answers(&mut out);
-    // One request is taken in each cycle; the last comes when all answers have left.
+    // One request is accepted per cycle; the last request arrives after all replies have left.
     (1..6).for_each(|token| deliver(&mut unit, 2000, read(&machine.mem.map, 0x40, token)));
     deliver(&mut unit, 2030, read(&machine.mem.map, 0x40, 6));
     unit.run(Cycle(3000), true, &mut out);
@@ -188,9 +188,9 @@ fn a_miss_takes_the_delay_and_the_dram_cycles_between_the_edges_of_both_clocks()
     deliver(&mut unit, 162, read(&machine.mem.map, 0x40, 1));
     unit.run(Cycle(1000), true, &mut out);
     let [(at, _)] = answers(&mut out)[..] else { panic!("one answer") };
-    // Looked up in 163, in the queue to DRAM in 164. The next DRAM edge, 124, at tick 70184, is within cycle 166: ready at 266.
-    // The first edge after cycle 265 is 199; activate, read and data take 1 + 12 + 12 edges, and in 225 the data goes to the
-    // slice: tick 127350, seen in 300. The answer is ready one cycle after the fill and leaves at once.
+    // The read is looked up in cycle 163 and enters the queue to DRAM in 164. The next DRAM edge, 124, at tick 70184, is within cycle 166:
+    // the request is ready at 266. The first edge after cycle 265 is 199; activate, read and data take 1 + 12 + 12 edges, and in 225 the
+    // data is sent to the slice: tick 127350, visible in 300. The reply is ready one cycle after the fill and leaves immediately.
     let edge = |cycle: u64| cycle * 425 / 566 + 1;
     assert_eq!((edge(164), edge(265)), (124, 199));
     let seen = ((199u64 + 1 + 12 + 12 + 1) * 566).div_ceil(425);
@@ -205,7 +205,7 @@ fn a_stream_of_reads_saturates_the_channel() {
     let (mut unit, mut out) = (partition(&machine), outbox());
     let sectors = 6000u64;
     let (mut sent, mut now, mut got) = ([0; 2], 0u64, 0u64);
-    // Each slice is fed one sector per cycle while it has places; a credit comes back for each batch.
+    // Each slice gets one sector per cycle while it has free slots; a credit returns for each batch.
     let mut queue = [Vec::new(), Vec::new()];
     for i in (0..sectors).rev() {
         queue[map.slice_of(Addr(i * 32)).index()].push(i * 32);
@@ -251,7 +251,8 @@ fn atomics_are_performed_in_the_order_of_arrival_and_leave_the_sector_modified()
     }
     unit.run(Cycle(2000), true, &mut out);
     let tokens: Vec<_> = answers(&mut out).into_iter().map(|(_, p)| p.token).collect();
-    // Four wait for the data and are performed with it, in their order; the others find it there while those are answered.
+    // Four atomics wait for the data and are performed when it arrives, in order; the others hit the line while the replies of the four are
+    // sent.
     assert_eq!(tokens.iter().copied().filter(|t| *t < 4).collect::<Vec<_>>(), [0, 1, 2, 3]);
     assert_eq!(tokens.iter().copied().filter(|t| *t >= 4).collect::<Vec<_>>(), [4, 5, 6, 7]);
     let slice = unit.slices().next().unwrap();
@@ -261,7 +262,7 @@ fn atomics_are_performed_in_the_order_of_arrival_and_leave_the_sector_modified()
 }
 
 #[test]
-fn without_credits_of_the_reply_network_everything_stops_and_says_why() {
+fn without_credits_of_the_reply_network_the_partition_stops_and_reports_why() {
     let mut machine = machine();
     machine.noc.input_queue = 2;
     machine.mem.queues.out_queue = 2;
@@ -285,7 +286,7 @@ fn without_credits_of_the_reply_network_everything_stops_and_says_why() {
 }
 
 #[test]
-fn a_write_through_slice_answers_writes_when_dram_has_them() {
+fn a_write_through_slice_acknowledges_writes_after_dram() {
     let mut machine = machine();
     machine.mem.llc.write = WritePolicy::Through;
     machine.mem.llc.write_miss = WriteMiss::NoAllocate;
@@ -298,7 +299,7 @@ fn a_write_through_slice_answers_writes_when_dram_has_them() {
 }
 
 #[test]
-fn a_missing_write_that_allocates_moves_its_bytes_down_and_the_line_up_and_is_answered_once() {
+fn a_missing_write_that_allocates_sends_its_bytes_fetches_the_line_and_gets_one_reply() {
     let mut machine = machine();
     let llc = &mut machine.mem.llc;
     (llc.sectored, llc.write_miss) = (false, WriteMiss::WriteAllocate);
@@ -312,7 +313,7 @@ fn a_missing_write_that_allocates_moves_its_bytes_down_and_the_line_up_and_is_an
     deliver(&mut unit, 2000, read(map, 0x80, 78));
     unit.run(Cycle(4000), true, &mut out);
     let [(at, answer)] = answers(&mut out)[..] else { panic!("one answer") };
-    assert_eq!((at, answer.token), (2001, 78), "the line is there");
+    assert_eq!((at, answer.token), (2001, 78), "the line is present");
     assert!(unit.waiting().is_empty());
 }
 
@@ -336,7 +337,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn every_sector_is_answered_once_and_nothing_depends_on_the_spans(
+    fn every_sector_gets_one_reply_for_any_division_into_spans(
         steps in steps(),
         spans in prop::collection::vec(1u64..60, 1..12),
         tiny in any::<bool>(),
@@ -386,7 +387,7 @@ proptest! {
             let (mut unit, mut out) = (partition(&machine), outbox());
             let mut spans = spans.iter().cycle();
             let (mut now, mut next, mut got) = (0, 0, Vec::new());
-            // Credits return 50 cycles after an answer left; they are delivered once the span before them is over.
+            // Credits return 50 cycles after a reply left; they are delivered after the span before them.
             let mut credits: Vec<(u64, u16)> = Vec::new();
             while now < end {
                 let idle = next == sent.len() && credits.is_empty() && unit.next_event() == Cycle::NEVER;
@@ -417,7 +418,7 @@ proptest! {
         prop_assert_eq!(counts(&unit), counts(&other));
         prop_assert!(unit.waiting().is_empty(), "{:?}", unit.waiting());
 
-        // Sums over both ends: every sector of every request comes back once, under the request's name and to its sender.
+        // The sums at both ends agree: every sector of every request returns once, with the request's token and to its sender.
         let mut open: BTreeMap<u32, u8> = sent.iter().map(|(_, p)| (p.token, p.sectors().0)).collect();
         for (_, answer) in &got {
             let asked = &sent[answer.token as usize].1;
@@ -429,7 +430,7 @@ proptest! {
         prop_assert!(open.values().all(|left| *left == 0));
         let total = |of: fn(&crate::llc::LlcCounters) -> u64| unit.slices().map(|s| of(&s.counters())).sum::<u64>();
         let asked: u64 = sent.iter().map(|(_, p)| if line_cache { 1 } else { u64::from(p.sectors().count()) }).sum();
-        // Reads that share the answers of others are not looked up.
+        // Reads that share the replies of others are not looked up.
         let accesses = total(|c| c.accesses);
         prop_assert!(accesses == asked || requesters > 1 && accesses < asked, "{accesses} of {asked} sectors");
         let (burst_bytes, _) = machine.mem.dram.burst();
@@ -437,7 +438,7 @@ proptest! {
         let count = |name: &str| counts(&unit).0.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count);
         prop_assert_eq!(count("reads") + count("forwarded"), total(|c| c.fetches) * bursts);
         let (written, sectors) = (count("writes") + count("coalesced"), total(|c| c.write_backs));
-        // Writes that were sent on: those that missed, and others that found their line on its way.
+        // Writes that were passed on: writes that missed, and others whose line was being fetched.
         let writes = sent.iter().filter(|(_, p)| p.op == MemOp::Write).map(|(_, p)| if line_cache { 4 } else { u64::from(p.sectors().count()) });
         let sent_on = match machine.mem.llc.write_miss {
             WriteMiss::WriteAllocate => (total(|c| c.write_misses + c.write_sector_misses), writes.sum()),

@@ -1,13 +1,14 @@
-//! The order of DRAM requests in a whole partition: what two requesters get of one channel, and independence of the spans.
+//! Tests of the order of DRAM requests in a whole partition: the shares of two requesters in one channel, and independence of the division
+//! into spans.
 
 use warpshard_base::KernelSectors;
-use warpshard_seam::Own;
+use warpshard_seam::UserPolicies;
 
 use super::*;
 use crate::dram::mapping::Mapping;
 use crate::dram::{Channel, Clocked, Request};
 
-/// Sectors of one bank: consecutive ones for one requester, and one of each of many rows for another.
+/// Returns sectors of one bank: consecutive sectors for one requester, and one sector of each of many rows for another.
 fn of_one_bank(machine: &Machine) -> [Vec<u64>; 2] {
     let map = machine.mem.map.clone();
     let device = machine.mem.device(machine.clocks.dram).unwrap();
@@ -34,8 +35,8 @@ fn of_one_bank(machine: &Machine) -> [Vec<u64>; 2] {
     [stream, rows.into_iter().map(|(_, addr)| addr).collect()]
 }
 
-/// Answers to two requesters within some cycles, and the last counters: the first asks for one sector after the other and has many requests under
-/// way, the second for sectors of other rows of the same bank, one at a time.
+/// Returns the replies to two requesters within a number of cycles, and the final counters. The first requester reads consecutive sectors
+/// with many requests in flight, the second reads sectors of other rows of the same bank, one at a time.
 fn two_streams(scheduler: DramScheduler, control: Option<DramControl>, skip: bool) -> ([u64; 2], Counts) {
     const CYCLES: u64 = 12_000;
     const UNDER_WAY: u64 = 56;
@@ -65,8 +66,8 @@ fn two_streams(scheduler: DramScheduler, control: Option<DramControl>, skip: boo
     (answered, counts(&unit))
 }
 
-/// Reads of two requesters that a channel serves in some cycles: the first always has many under way, all for one row; the second one at a time, each
-/// for another row of the same bank.
+/// Returns the reads of two requesters that a channel serves within a number of cycles. The first requester always has many reads of one
+/// row in flight, the second one read at a time, each of another row of the same bank.
 fn served<C: Clocked>(channel: &mut C, [one_row, rows]: &[Vec<Request>; 2]) -> [u64; 2] {
     const UNDER_WAY: u64 = 40;
     let (mut asked, mut answered) = ([0u64; 2], [0u64; 2]);
@@ -109,7 +110,7 @@ fn batches_give_a_requester_with_few_requests_its_share_of_a_channel() {
             [stream.iter().take(16).map(|addr| request(*addr, 0)).collect(), rows.iter().map(|addr| request(*addr, 1)).collect()];
         let [row_hits, batches] = [DramScheduler::FrFcfs, DramScheduler::ParBs].map(|order| {
             machine.mem.dram.scheduler = order;
-            match &mut Channel::new(&machine.mem, machine.clocks.dram, PartitionId(0), &Own::default()) {
+            match &mut Channel::new(&machine.mem, machine.clocks.dram, PartitionId(0), &UserPolicies::default()) {
                 Channel::Simple(channel) => served(&mut **channel, &requests),
                 Channel::CommandLevel(channel) => served(&mut **channel, &requests),
             }
@@ -120,7 +121,7 @@ fn batches_give_a_requester_with_few_requests_its_share_of_a_channel() {
 }
 
 #[test]
-fn an_order_that_sees_the_queue_does_not_depend_on_which_cycles_are_simulated() {
+fn an_order_that_examines_the_queue_is_independent_of_skipped_cycles() {
     for control in [None, Some(driven(None, 64)), Some(driven(None, 8))] {
         let run = |skip| two_streams(DramScheduler::ParBs, control.clone(), skip);
         assert_eq!(run(true), run(false));

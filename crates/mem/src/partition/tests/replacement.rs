@@ -1,11 +1,11 @@
-//! Replacement in the LLC of a partition: which policy keeps what is read again.
+//! Tests of replacement in the LLC of a partition: the reused lines that each policy keeps.
 
 use warpshard_seam::Identity;
 
 use super::*;
 
-/// Sectors that miss in small slices under LRU and SHiP. Of two instructions, one reads lines in rounds, the other scans three times as much as the
-/// slices hold between one round and the next.
+/// Returns the sectors that miss in small slices under a policy such as LRU or SHiP. One instruction reads lines in rounds, another scans
+/// three times the capacity of the slices between two rounds.
 fn misses_of_two(replacement: Replacement) -> u64 {
     const ROUNDS: u64 = 24;
     const REUSED: u64 = 32;
@@ -22,14 +22,14 @@ fn misses_of_two(replacement: Replacement) -> u64 {
         let packet = MemPacket { bytes: Identity::signature(instruction, 0), ..read(&machine.mem.map, line * 128, 0) };
         deliver(&mut unit, at, packet);
         unit.run(Cycle(at + 1000), true, &mut out);
-        let [(_, answer)] = answers(&mut out)[..] else { panic!("one answer to the read of line {line}") };
+        let [(_, answer)] = answers(&mut out)[..] else { panic!("one reply to the read of line {line}") };
         unit.deliver(LinkId(30 + answer.slice.0), Cycle(at + 1000), &Payload::Credit(Credit { queue: answer.slice.0, count: 1 }));
     }
     unit.slices().map(|slice| slice.counters().misses).sum::<u64>() - ROUNDS * SCANNED
 }
 
-/// Misses of the slices, what their prefetchers did, and all counters, where the same lines are read four times in an order without strides, and do
-/// not fit.
+/// Returns the misses of the slices, their prefetches, and all counters, if the same lines, which exceed the capacity, are read four times
+/// in an order without strides.
 fn repeated(prefetch: Prefetch, skip: bool) -> (u64, u64, Counts) {
     const LINES: u64 = 512;
     let mut machine = machine();
@@ -42,7 +42,7 @@ fn repeated(prefetch: Prefetch, skip: bool) -> (u64, u64, Counts) {
         let packet = MemPacket { bytes: Identity::signature(1, 0), port: PortId(0), ..read(&machine.mem.map, line * 4096, 0) };
         deliver(&mut unit, at, packet);
         unit.run(Cycle(at + 1000), skip, &mut out);
-        let [(_, answer)] = answers(&mut out)[..] else { panic!("one answer to the read of line {line}") };
+        let [(_, answer)] = answers(&mut out)[..] else { panic!("one reply to the read of line {line}") };
         unit.deliver(LinkId(30 + answer.slice.0), Cycle(at + 1000), &Payload::Credit(Credit { queue: answer.slice.0, count: 1 }));
     }
     let useful = unit.slices().filter_map(|slice| slice.prefetches()).map(|counters| counters.prefetches_useful).sum();
@@ -50,7 +50,7 @@ fn repeated(prefetch: Prefetch, skip: bool) -> (u64, u64, Counts) {
 }
 
 #[test]
-fn a_slice_with_a_history_of_misses_has_what_a_repeated_walk_comes_to_next() {
+fn a_history_prefetcher_fetches_the_next_lines_of_a_repeated_walk() {
     let (none, _, _) = repeated(Prefetch::None, true);
     let (misses, useful, counts) = repeated(Prefetch::Ghb, true);
     assert_eq!(none, 4 * 512);
@@ -61,11 +61,11 @@ fn a_slice_with_a_history_of_misses_has_what_a_repeated_walk_comes_to_next() {
 #[test]
 fn ship_learns_which_instruction_scans_and_lru_and_srrip_do_not() {
     let [lru, srrip, ship] = [Replacement::Lru, Replacement::Srrip, Replacement::Ship].map(misses_of_two);
-    assert_eq!(lru, 24 * 32, "under LRU every scan takes every line");
-    assert!(ship * 2 < lru && ship * 2 < srrip, "{ship} misses of what is read again under SHiP, {srrip} under SRRIP, {lru} under LRU");
+    assert_eq!(lru, 24 * 32, "under LRU every scan replaces every line");
+    assert!(ship * 2 < lru && ship * 2 < srrip, "{ship} misses of reused lines under SHiP, {srrip} under SRRIP, {lru} under LRU");
 }
 
-/// Sectors that miss in small slices when a set of lines is read twice in each round, and after it lines that are read once.
+/// Returns the sectors that miss in small slices if, in each round, a set of lines is read twice and followed by lines that are read once.
 fn misses(replacement: Replacement) -> u64 {
     const ROUNDS: u64 = 12;
     /// Half of the lines that the slices hold.
@@ -82,14 +82,14 @@ fn misses(replacement: Replacement) -> u64 {
     for (line, at) in lines.zip((0..).step_by(1000)) {
         deliver(&mut unit, at, read(&machine.mem.map, line * 128, 0));
         unit.run(Cycle(at + 1000), true, &mut out);
-        let [(_, answer)] = answers(&mut out)[..] else { panic!("one answer to the read of line {line}") };
+        let [(_, answer)] = answers(&mut out)[..] else { panic!("one reply to the read of line {line}") };
         unit.deliver(LinkId(30 + answer.slice.0), Cycle(at + 1000), &Payload::Credit(Credit { queue: answer.slice.0, count: 1 }));
     }
     unit.slices().map(|slice| slice.counters().misses).sum()
 }
 
 #[test]
-fn srrip_keeps_what_is_reused_from_a_scan_that_evicts_it_under_lru() {
+fn srrip_keeps_reused_lines_during_a_scan_that_evicts_them_under_lru() {
     let (lru, srrip) = (misses(Replacement::Lru), misses(Replacement::Srrip));
     assert!(srrip * 4 < lru * 3, "{srrip} misses under SRRIP, {lru} under LRU");
 }

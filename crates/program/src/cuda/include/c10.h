@@ -4,7 +4,7 @@
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
-// Variables have this mark, too, and NVRTC takes `__host__` for functions alone.
+// PyTorch also marks variables with this macro, but NVRTC accepts `__host__` only on functions.
 #define C10_HOST_DEVICE __device__
 #define C10_DEVICE __device__
 #define C10_HOST __host__
@@ -42,7 +42,7 @@ struct alignas(2) BFloat16 {
     __device__ operator float() const { return __bfloat162float(__ushort_as_bfloat16(x)); }
     __device__ operator __nv_bfloat16() const { return __ushort_as_bfloat16(x); }
 };
-// Conversions round to nearest, and what is too large becomes NaN or infinity, as in PyTorch.
+// Conversions round to nearest; numbers that are too large become NaN or infinity, as in PyTorch.
 #define WARPSHARD_FLOAT8(Name, form) \
     struct alignas(1) Name { \
         struct from_bits_t {}; \
@@ -56,7 +56,7 @@ struct alignas(2) BFloat16 {
 WARPSHARD_FLOAT8(Float8_e4m3fn, __NV_E4M3)
 WARPSHARD_FLOAT8(Float8_e5m2, __NV_E5M2)
 #undef WARPSHARD_FLOAT8
-// Arithmetic of one type, or with integers, gives that type; with other numbers it gives their type.
+// Operations of one type, or of a type and integers, return that type; with other numbers they return the type of these numbers.
 #define WARPSHARD_MIXED(Type, sign, Number, Result) \
     __device__ inline Result operator sign(const Type &a, Number b) { return float(a) sign float(b); } \
     __device__ inline Result operator sign(Number a, const Type &b) { return Result(a) sign float(b); }

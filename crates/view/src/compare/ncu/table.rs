@@ -8,75 +8,75 @@ use std::path::{Path, PathBuf};
 use csv::StringRecord;
 use thiserror::Error;
 
-/// The largest profile that is read, in bytes.
-const MOST_BYTES: u64 = 1 << 28;
+/// Maximum size of a profile in bytes.
+const MAX_BYTES: u64 = 1 << 28;
 
-/// Why a profile cannot be read.
+/// Reasons for which a profile cannot be read.
 #[derive(Debug, Error)]
 pub enum ProfileError {
-    /// The system refuses.
+    /// A system call failed.
     #[error("cannot read {}: {source}", .path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// It is not a table of launches.
+    /// The file is not a table of launches.
     #[error("{name}: {what}; expected the output of `ncu --csv --page raw`")]
     Form {
-        /// The file.
+        /// Name of the file.
         name: String,
-        /// What is wrong.
+        /// Description of the problem.
         what: String,
     },
-    /// A cell is wrong.
+    /// A cell has an invalid value.
     #[error("{name}: line {line}: `{column}` is `{cell}`, expected {expected}")]
     Cell {
-        /// The file.
+        /// Name of the file.
         name: String,
-        /// The line, from 1.
+        /// Number of the line, from 1.
         line: u64,
-        /// The column or metric.
+        /// Name of the column or metric.
         column: String,
-        /// What is there.
+        /// The text of the cell.
         cell: String,
-        /// What should be there.
+        /// The expected contents.
         expected: &'static str,
     },
-    /// A condition names what is not there.
+    /// A condition names a column or value that the file lacks.
     #[error("{name}: {what}")]
     Condition {
-        /// The file.
+        /// Name of the file.
         name: String,
-        /// What, and what there is.
+        /// The missing name and the available ones.
         what: String,
     },
 }
 
-/// A launch that was profiled.
+/// A profiled launch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profiled {
-    /// The line of the file.
+    /// The line of the launch in the file.
     pub line: u64,
-    /// The kernel's name.
+    /// Name of the kernel.
     pub kernel: String,
-    /// The number of the launch in its program, where the table has a column `launch`.
+    /// The number of the launch in its program, if the table has a column `launch`.
     pub launch: Option<usize>,
     /// Metrics in base units, by name.
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// The launches of a file.
+/// The profiled launches of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// The file.
+    /// Name of the file.
     pub name: String,
-    /// Its launches, in their order.
+    /// The launches in the order of the file.
     pub launches: Vec<Profiled>,
 }
 
-/// What a unit is multiplied with; `None` for one that is not scaled.
+/// Returns the factor that converts a unit to the base unit; 1 for units without a prefix.
 fn factor(unit: &str) -> f64 {
     let unit = unit.trim();
     for (suffix, base) in [("byte", 1.0), ("hz", 1.0), ("second", 1e9), ("byte/second", 1.0)] {
@@ -102,37 +102,37 @@ fn factor(unit: &str) -> f64 {
     }
 }
 
-/// A number as Nsight Compute prints it: with commas between thousands.
+/// Parses a number in Nsight Compute's format, with commas between thousands.
 fn number(cell: &str) -> Option<f64> {
     let plain: String = cell.trim().trim_end_matches('%').chars().filter(|c| *c != ',').collect();
     plain.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 impl Profile {
-    /// Reads a file; `conditions` are columns and the values that rows must have there.
+    /// Reads a profile; `conditions` are columns and the values that rows must have in them.
     ///
     /// # Errors
-    /// When it cannot be read, is no such table, or no row meets the conditions.
+    /// Fails if the file cannot be read, is not a profile, or no row meets the conditions.
     pub fn read(path: &Path, conditions: &[(String, String)]) -> Result<Self, ProfileError> {
         let io = |source| ProfileError::Io { path: path.to_owned(), source };
         let facts = fs::metadata(path).map_err(io)?;
         if !facts.is_file() {
             return Err(io(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")));
         }
-        if facts.len() > MOST_BYTES {
-            return Err(io(io::Error::new(io::ErrorKind::InvalidInput, format!("it is larger than {MOST_BYTES} bytes"))));
+        if facts.len() > MAX_BYTES {
+            return Err(io(io::Error::new(io::ErrorKind::InvalidInput, format!("it is larger than {MAX_BYTES} bytes"))));
         }
         let text = fs::read_to_string(path).map_err(io)?;
         Self::parse(&path.display().to_string(), &text, conditions)
     }
 
-    /// Reads a text; `name` is what messages call it.
+    /// Parses a profile; messages call it `name`.
     ///
     /// # Errors
-    /// As [`Profile::read`].
+    /// Fails as [`Profile::read`] does.
     pub fn parse(name: &str, text: &str, conditions: &[(String, String)]) -> Result<Self, ProfileError> {
         let form = |what: String| ProfileError::Form { name: name.to_owned(), what };
-        // The profiler's own lines come before the table.
+        // Messages of the profiler precede the table.
         let begins = |line: &str| !line.trim().is_empty() && !line.starts_with("==") && !line.starts_with('#');
         let skipped = text.lines().take_while(|line| !begins(line)).count();
         let table: String = text.lines().skip(skipped).filter(|line| !line.starts_with("==")).flat_map(|line| [line, "\n"]).collect();
@@ -173,13 +173,13 @@ impl Profile {
     }
 }
 
-/// A table that is being read.
+/// State of parsing a table.
 struct Table<'a> {
     name: &'a str,
     head: &'a StringRecord,
-    /// The column of the kernel's name.
+    /// Index of the column with the kernel's name.
     kernel: usize,
-    /// Lines of the file before the names of columns.
+    /// Number of lines before the column names.
     skipped: u64,
 }
 
@@ -202,12 +202,12 @@ impl Table<'_> {
         ProfileError::Cell { name: self.name.to_owned(), line, column: column.to_owned(), cell: cell.to_owned(), expected }
     }
 
-    /// A launch whose metrics are columns.
+    /// Parses a launch from a row whose columns are metrics.
     fn wide(&self, row: &StringRecord, units: Option<&StringRecord>) -> Result<Profiled, ProfileError> {
         let mut launch = self.launch(row)?;
         for (i, column) in self.head.iter().enumerate().filter(|(_, column)| is_metric(column)) {
             let cell = row.get(i).unwrap_or_default();
-            // What a pass could not measure.
+            // The profiler could not measure this metric.
             if cell.trim().is_empty() || cell.contains("n/a") {
                 continue;
             }
@@ -218,7 +218,7 @@ impl Table<'_> {
         Ok(launch)
     }
 
-    /// Launches whose metrics are rows: those of one `ID` are one launch.
+    /// Parses launches from rows with one metric each; rows with the same `ID` belong to one launch.
     fn long<'r>(
         &self,
         rows: impl Iterator<Item = &'r StringRecord>,
@@ -246,7 +246,7 @@ impl Table<'_> {
     }
 }
 
-/// Whether a column is one of a metric that is compared: the unit of the hardware, two underscores, and what is counted.
+/// Returns true if the column is a metric: its name is a hardware unit, two underscores, and a quantity.
 fn is_metric(column: &str) -> bool {
     let units = ["dram__", "gpc__", "gpu__time", "l1tex__", "lts__", "sm__", "smsp__", "launch__occupancy_limit"];
     units.iter().any(|unit| column.trim().starts_with(unit))
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_per_metric_and_a_table_without_units_are_read_too() {
+    fn long_tables_and_tables_without_units_are_parsed() {
         let long = "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n\
             \"0\",\"k\",\"sm__cycles_active.max\",\"cycle\",\"10\"\n\"0\",\"k\",\"dram__bytes_read.sum\",\"Kbyte\",\"2\"\n\
             \"1\",\"k\",\"sm__cycles_active.max\",\"cycle\",\"11\"\n";
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_profile_is_refused_with_its_line() {
+    fn an_invalid_profile_is_rejected_with_its_line() {
         for (text, expected) in [
             ("", "there is no column `Kernel Name`"),
             ("a,b\n1,2\n", "no column `Kernel Name`, only a, b; expected the output of `ncu --csv --page raw`"),

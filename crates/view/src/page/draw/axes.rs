@@ -1,4 +1,4 @@
-//! The frame of a plot: where values lie, and ticks with their labels.
+//! The frame of a plot: the positions of values, and ticks with their labels.
 
 use warpshard_report::ticks::Labels;
 
@@ -9,7 +9,7 @@ const RIGHT: f64 = 24.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 26.0;
 
-/// A plot from 0 to `most` over cycles from 0 to `end`.
+/// The axes of a plot: values from 0 to `most` over cycles from 0 to `end`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axes {
     height: f64,
@@ -17,7 +17,7 @@ pub(super) struct Axes {
     most: f64,
 }
 
-/// Ticks from 0 to at least `most`, at distances of 1, 2 or 5 times a power of ten: about `count` of them.
+/// Returns about `count` ticks from 0 to at least `most`, at distances of 1, 2 or 5 times a power of ten.
 fn ticks(most: f64, count: f64) -> Vec<f64> {
     if most <= 0.0 || !most.is_finite() {
         return vec![0.0, 1.0];
@@ -30,23 +30,23 @@ fn ticks(most: f64, count: f64) -> Vec<f64> {
 }
 
 impl Axes {
-    /// A plot of this height; its upper end is the tick at or above `most`.
+    /// Creates axes of this height; the upper end is the tick at or above `most`.
     pub(super) fn new(height: f64, end: f64, most: f64) -> Self {
         let most = ticks(most, 4.0).last().copied().unwrap_or(1.0);
         Self { height, end: end.max(1.0), most }
     }
 
-    /// The place of a cycle.
+    /// Returns the x coordinate of a cycle.
     pub(super) fn x(&self, cycle: f64) -> f64 {
         LEFT + (WIDTH - LEFT - RIGHT) * cycle / self.end
     }
 
-    /// The place of a value.
+    /// Returns the y coordinate of a value.
     pub(super) fn y(&self, value: f64) -> f64 {
         self.height - BOTTOM - (self.height - TOP - BOTTOM) * value / self.most
     }
 
-    /// Lines and labels of both axes.
+    /// Draws the lines and labels of both axes.
     pub(super) fn draw(&self, share: bool) -> String {
         let mut text = String::new();
         let values = ticks(self.most, 4.0);
@@ -65,7 +65,7 @@ impl Axes {
         text + &self.cycles(self.height - BOTTOM)
     }
 
-    /// Labels of the cycles, and their marks from a line at `bottom`.
+    /// Draws the labels of the cycles, and tick marks from a line at `bottom`.
     pub(super) fn cycles(&self, bottom: f64) -> String {
         let cycles = ticks(self.end, 8.0);
         let labels = Labels::new(cycles.clone());

@@ -1,4 +1,4 @@
-//! Bars: named values below each other, or many alike beside each other.
+//! Bar charts: named horizontal bars, or many numbered columns.
 
 use warpshard_report::text::clip;
 
@@ -7,9 +7,9 @@ use super::{WIDTH, at, escaped, picture};
 /// A named value.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Bar {
-    /// What it is.
+    /// Name of the value.
     pub(in super::super) name: String,
-    /// Its value, not negative.
+    /// The value, not negative.
     pub(in super::super) value: f64,
     /// The value as text.
     pub(in super::super) label: String,
@@ -19,7 +19,7 @@ const ROW: f64 = 22.0;
 const NAMES: f64 = 230.0;
 const LABELS: f64 = 120.0;
 
-/// A bar per line, with its name before and its value behind.
+/// Draws a bar per line, with its name on the left and its value on the right.
 pub(in super::super) fn bars(items: &[Bar], colour: &str) -> String {
     let most = items.iter().map(|bar| bar.value).fold(f64::MIN_POSITIVE, f64::max);
     let one = |(i, bar): (usize, &Bar)| {
@@ -43,7 +43,7 @@ pub(in super::super) fn bars(items: &[Bar], colour: &str) -> String {
 
 const HEIGHT: f64 = 160.0;
 
-/// A column per item, numbered below; each carries its name and value as title.
+/// Draws a column per item, with numbers below; each column has its name and value as tooltip.
 pub(in super::super) fn columns(items: &[Bar], colour: &str) -> String {
     let most = items.iter().map(|bar| bar.value).fold(f64::MIN_POSITIVE, f64::max);
     let pitch = WIDTH / items.len().max(1) as f64;

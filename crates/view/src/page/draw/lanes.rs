@@ -1,4 +1,4 @@
-//! Spans of time in lanes: which kernel ran when.
+//! Time spans in lanes, such as the execution of kernels.
 
 use warpshard_report::text::clip;
 
@@ -7,32 +7,32 @@ use super::{at, escaped, picture};
 
 const ROW: f64 = 26.0;
 
-/// Spans closer and narrower than this, in units of the picture, become one.
-const FINEST: f64 = 1.0;
+/// Width and distance below which spans are merged, in units of the picture.
+const MIN_SPAN_WIDTH: f64 = 1.0;
 
 /// A span of cycles.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Span {
-    /// What it is.
+    /// Name of the span.
     pub(in super::super) name: String,
-    /// Its first cycle.
+    /// First cycle of the span.
     pub(in super::super) from: f64,
-    /// Its last.
+    /// Last cycle of the span.
     pub(in super::super) to: f64,
-    /// Its colour.
+    /// Colour of the span.
     pub(in super::super) colour: String,
 }
 
-/// A lane with spans in the order of their beginnings.
+/// A lane with spans in the order of their starts.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Lane {
-    /// What is to the left of it.
+    /// The label on the left of the lane.
     pub(in super::super) name: String,
-    /// The spans.
+    /// The spans of the lane.
     pub(in super::super) spans: Vec<Span>,
 }
 
-/// The lanes over cycles from 0 to `end`. Spans that are too short to be seen are drawn together.
+/// Draws the lanes over cycles from 0 to `end`. Spans that are too short to be visible are merged.
 pub(in super::super) fn lanes(all: &[Lane], end: f64) -> String {
     let height = all.len() as f64 * ROW + 28.0;
     let axes = Axes::new(height, end, 1.0);
@@ -57,8 +57,8 @@ pub(in super::super) fn lanes(all: &[Lane], end: f64) -> String {
     picture(height, &text)
 }
 
-/// Spans that are drawn as one.
-struct Drawn {
+/// Merged spans that are drawn as one.
+struct MergedSpan {
     name: String,
     from: f64,
     to: f64,
@@ -66,18 +66,18 @@ struct Drawn {
     count: usize,
 }
 
-fn together(axes: &Axes, spans: &[Span]) -> Vec<Drawn> {
-    let mut drawn: Vec<Drawn> = Vec::new();
+fn together(axes: &Axes, spans: &[Span]) -> Vec<MergedSpan> {
+    let mut drawn: Vec<MergedSpan> = Vec::new();
     let width = |from: f64, to: f64| axes.x(to) - axes.x(from);
     for span in spans {
         if let Some(last) = drawn.last_mut()
-            && width(last.from, span.to) < FINEST
+            && width(last.from, span.to) < MIN_SPAN_WIDTH
         {
             last.to = last.to.max(span.to);
             last.count += 1;
             continue;
         }
-        drawn.push(Drawn { name: span.name.clone(), from: span.from, to: span.to, colour: span.colour.clone(), count: 1 });
+        drawn.push(MergedSpan { name: span.name.clone(), from: span.from, to: span.to, colour: span.colour.clone(), count: 1 });
     }
     drawn
 }

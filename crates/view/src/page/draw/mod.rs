@@ -1,4 +1,4 @@
-//! Pictures as SVG inside of a page: they take their colours from the page, light or dark, and carry what they show as titles.
+//! Pictures as inline SVG: they use the colours of the page, light or dark, and have their values as tooltips.
 
 mod axes;
 mod bars;
@@ -11,31 +11,31 @@ pub(super) use lanes::{Lane, Span, lanes};
 pub(super) use steps::{Layer, lines, stacked};
 pub(super) use tiles::{Tile, tiles};
 
-/// Width of a picture in its own units.
+/// Width of a picture in SVG units.
 const WIDTH: f64 = 900.0;
 
-/// Colours that can be told apart, on light and dark pages and by most people with weak colour vision.
+/// Colours that are distinguishable on light and dark pages and with most colour-vision deficiencies.
 const COLOURS: [&str; 12] =
     ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#edc948", "#76b7b2", "#9c755f", "#ff9da7", "#86bcb6", "#d37295", "#a0a0a0"];
 
-/// The colour of the `index`-th thing; all beyond the last share one.
+/// Returns the colour with this index; all indices beyond the last colour share one.
 pub(super) fn colour(index: usize) -> String {
     COLOURS[index.min(COLOURS.len() - 1)].to_owned()
 }
 
-/// A coordinate with a tenth of a unit.
+/// Formats a coordinate with one decimal.
 fn at(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// `text` as the contents of an element.
+/// Escapes `text` for the contents of an element.
 fn escaped(text: &str) -> String {
     let text = warpshard_report::text::printable(text);
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A picture of a height with its contents.
+/// Returns an SVG picture of this height with these contents.
 fn picture(height: f64, contents: &str) -> String {
     format!("<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\">{contents}</svg>", at(height))
 }

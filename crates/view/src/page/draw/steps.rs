@@ -1,22 +1,22 @@
-//! Values over time: as lines, or stacked.
+//! Values over time, as lines or stacked areas.
 
 use super::axes::Axes;
 use super::{at, escaped, picture};
 
 const HEIGHT: f64 = 240.0;
 
-/// One of several values over time.
+/// A value over time in a picture of several.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Layer {
-    /// What it is.
+    /// Name of the value.
     pub(in super::super) name: String,
-    /// Its colour.
+    /// Colour of the value.
     pub(in super::super) colour: String,
-    /// Its value in each step, where there is one.
+    /// The value in each step; `None` if a step has no value.
     pub(in super::super) values: Vec<Option<f64>>,
 }
 
-/// A line for each layer. `ends` are the cycles at which the steps end; shares are labelled as percentages.
+/// Draws a line for each layer. `ends` are the cycles at which the steps end; shares are labelled as percentages.
 pub(in super::super) fn lines(ends: &[f64], layers: &[Layer], share: bool) -> String {
     let most = layers.iter().flat_map(|layer| layer.values.iter().flatten()).copied().fold(0.0, f64::max);
     let axes = Axes::new(HEIGHT, ends.last().copied().unwrap_or(0.0), most);
@@ -36,7 +36,7 @@ pub(in super::super) fn lines(ends: &[f64], layers: &[Layer], share: bool) -> St
     picture(HEIGHT, &text)
 }
 
-/// The layers on top of each other, the first at the bottom.
+/// Draws the layers on top of each other, with the first at the bottom.
 pub(in super::super) fn stacked(ends: &[f64], layers: &[Layer], share: bool) -> String {
     let mut floor = vec![0.0; ends.len()];
     let totals = |i: usize| layers.iter().filter_map(|layer| layer.values[i]).sum::<f64>();
@@ -54,7 +54,7 @@ pub(in super::super) fn stacked(ends: &[f64], layers: &[Layer], share: bool) -> 
     picture(HEIGHT, &(areas + &axes.draw(share)))
 }
 
-/// The steps of an edge from left to right, or back.
+/// Returns the path along the edge of a layer, from left to right or backwards.
 fn edge(axes: &Axes, ends: &[f64], values: &[f64], back: bool) -> String {
     let begins = std::iter::once(0.0).chain(ends.iter().copied());
     let steps: Vec<(f64, f64, f64)> = begins.zip(ends).zip(values).map(|((begin, end), value)| (begin, *end, *value)).collect();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_lie_on_each_other_and_empty_ones_are_left_out() {
+    fn layers_are_stacked_and_empty_layers_are_omitted() {
         let svg = stacked(
             &[10.0, 20.0],
             &[layer("a", &[Some(0.5), Some(0.5)]), layer("none", &[Some(0.0), None]), layer("b", &[Some(0.5), Some(0.0)])],

@@ -1,24 +1,24 @@
-//! One tile per component, as dark as its value is large.
+//! Tiles, one per component; larger values have a stronger colour.
 
 use super::{WIDTH, at, escaped, picture};
 
-/// The smallest tile that has room for its number.
-const NUMBERED: f64 = 26.0;
-/// A tile of more colour has its number in the page's own.
-const STRONG: f64 = 0.6;
+/// Smallest size of a tile that shows its number.
+const MIN_NUMBERED_SIZE: f64 = 26.0;
+/// Colour strength above which the number of a tile has the colour of the page's background.
+const STRONG_FILL: f64 = 0.6;
 
 /// A component with a value.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Tile {
-    /// Its number.
+    /// Number of the component.
     pub(in super::super) id: u64,
-    /// Its value; it is left empty where there is none.
+    /// The value; `None` draws an empty tile.
     pub(in super::super) value: Option<f64>,
     /// The value as text.
     pub(in super::super) label: String,
 }
 
-/// The tiles in rows, from the least value (light) to the largest (full colour).
+/// Draws the tiles in rows, from the least value (light) to the largest (full colour).
 pub(in super::super) fn tiles(all: &[Tile]) -> String {
     let known = || all.iter().filter_map(|tile| tile.value);
     let (least, most) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
@@ -29,8 +29,8 @@ pub(in super::super) fn tiles(all: &[Tile]) -> String {
         let strength = tile.value.map(|value| if most > least { 0.08 + 0.92 * (value - least) / (most - least) } else { 0.5 });
         let fill = strength.map_or("fill=\"none\"".to_owned(), |strength| format!("class=\"heat\" fill-opacity=\"{strength:.2}\""));
         let (middle, bottom) = (x + side / 2.0, y + side / 2.0 + 4.0);
-        let number = if side >= NUMBERED {
-            let class = if strength.is_some_and(|strength| strength > STRONG) { "mid strong" } else { "mid" };
+        let number = if side >= MIN_NUMBERED_SIZE {
+            let class = if strength.is_some_and(|strength| strength > STRONG_FILL) { "mid strong" } else { "mid" };
             format!("<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>", at(middle), at(bottom), tile.id)
         } else {
             String::new()

@@ -1,18 +1,18 @@
-//! How `papers/src/hetero/published/pairs.toml` was drawn, so that it can be drawn again.
+//! The random draw of the pairs in `papers/src/hetero/published/pairs.toml`, repeated by a test.
 //!
-//! In: the applications of Table II with their types, the pairs that the paper's text names. Out: 36 pairs and their seed.
+//! In: the applications of Table II with their types, and the pairs that the paper's text names. Out: 36 pairs and their seed.
 
 use warpshard_base::Rng;
 
 use super::super::published::{Application, applications};
-use super::pairs::{GPU_TYPES, Pair, all, drawn_from};
+use super::pairs::{GPU_TYPES, Pair, all, recorded_draw};
 
 /// The mixes of Table IV.
 const MIXES: [&str; 6] = ["L1", "L2", "M1", "M2", "H1", "H2"];
-/// Applications of a type that a mix is paired with.
+/// Applications of each GPU type that are paired with a mix.
 const PER_TYPE: usize = 2;
 
-/// Section 5: each mix with two applications of each GPU type, drawn without putting back.
+/// Pairs each mix with two applications of each GPU type, drawn without replacement (Section 5).
 fn draw(seed: u64, applications: &[Application]) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (m, mix) in MIXES.into_iter().enumerate() {
@@ -28,7 +28,7 @@ fn draw(seed: u64, applications: &[Application]) -> Vec<Pair> {
     pairs
 }
 
-/// The first seed from 1 on whose draw contains the pairs that the paper's text names and every application, with the draw.
+/// Returns the lowest seed from 1 on whose draw contains all pairs of `named` and every application, and the draw.
 fn first_draw(named: &[Pair], applications: &[Application]) -> (u64, Vec<Pair>) {
     let mut draws = (1..).map(|seed| (seed, draw(seed, applications)));
     let used = |pairs: &[Pair], application: &Application| pairs.iter().any(|pair| pair.gpu == application.name);
@@ -38,7 +38,7 @@ fn first_draw(named: &[Pair], applications: &[Application]) -> (u64, Vec<Pair>) 
 
 #[test]
 fn the_recorded_pairs_are_the_first_draw_with_the_pairs_that_the_paper_names() {
-    let (recorded, named) = drawn_from();
+    let (recorded, named) = recorded_draw();
     let (seed, pairs) = first_draw(named, applications());
     let listing: String = pairs.iter().map(|pair| format!("  {{ gpu = \"{}\", mix = \"{}\" }},\n", pair.gpu, pair.mix)).collect();
     assert_eq!((recorded, all()), (seed, pairs.as_slice()), "seed {seed}:\n{listing}");

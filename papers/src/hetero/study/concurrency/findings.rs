@@ -1,4 +1,4 @@
-//! Ours for every published result of Section 6.
+//! Our finding for every published result of Section 6.
 
 use warpshard_lab::statistics::{harmonic_mean, mean};
 
@@ -7,9 +7,9 @@ use super::super::published::{Finding, Margins, concurrency};
 use super::job::Measured;
 use super::pairs::{GPU_TYPES, Kind, Pair};
 use super::results::{Gain, Results, percent};
-use super::scheme::{LIMITS, Scheme, System};
+use super::scheme::{FIXED_LIMITS, Scheme, System};
 use super::span::Total;
-use super::tables::{alphas, negligible, relative_oss};
+use super::tables::{alphas, negligible_stall_mc, relative_oss};
 
 const BAL1: Scheme = Scheme::CmBal(1);
 
@@ -17,17 +17,17 @@ fn margins() -> &'static Margins {
     &concurrency().own.margins
 }
 
-/// Every finding, in the order of the paper.
+/// Returns all findings, in the order of the paper.
 pub(super) fn findings(results: &Results) -> Vec<Finding> {
-    [managed(results), by_type(results), metrics(results), overall(results), fixed(results), elsewhere(results)].concat()
+    [managed_schemes(results), by_type(results), metrics(results), overall(results), fixed_limits(results), other_systems(results)].concat()
 }
 
 fn mean_gain(results: &Results, pairs: &[&Pair], scheme: Scheme) -> Option<Gain> {
     results.schemes.contains(&scheme).then(|| results.mean_gain(System::Base, pairs, scheme)).flatten()
 }
 
-/// The mean gain of a scheme over pairs, as a headline; empty where the scheme was not run.
-fn gain_of(results: &Results, id: &'static str, system: System, pairs: &[&Pair], scheme: Scheme, of: fn(Gain) -> f64) -> Finding {
+/// Returns the mean gain of a scheme over pairs as a headline, which is empty if the scheme was not run.
+fn gain_finding(results: &Results, id: &'static str, system: System, pairs: &[&Pair], scheme: Scheme, of: fn(Gain) -> f64) -> Finding {
     let ran = results.schemes.contains(&scheme);
     let mean = |pairs: &[&Pair]| results.mean_gain(system, pairs, scheme).map(of);
     Finding::headline(id, if ran { results.headline(system, pairs, scheme, &mean) } else { Default::default() })
@@ -38,12 +38,12 @@ fn worst(results: &Results, scheme: Scheme) -> Option<(f64, &'static Pair)> {
     results.all().into_iter().map(of).min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-fn managed(results: &Results) -> Vec<Finding> {
+fn managed_schemes(results: &Results) -> Vec<Finding> {
     let all = results.all();
     let gain = |scheme| mean_gain(results, &all, scheme);
     let cpu: fn(Gain) -> f64 = |gain| gain.cpu;
     let gpu: fn(Gain) -> f64 = |gain| gain.gpu;
-    let headline = |id, scheme, of| gain_of(results, id, System::Base, &all, scheme, of);
+    let headline = |id, scheme, of| gain_finding(results, id, System::Base, &all, scheme, of);
     let worst_of = |id, scheme| {
         let worst = worst(results, scheme);
         Finding::number(id, worst.map(|(ratio, _)| ratio), worst.map(|(_, pair)| format!(" ({pair})")).unwrap_or_default())
@@ -72,14 +72,14 @@ fn managed(results: &Results) -> Vec<Finding> {
         Finding::direction("cm-bal-trades", format!("CPU {}; GPU {}", listed(|gain| gain.cpu), listed(|gain| gain.gpu)), rises && trades),
         Finding::direction("cm-bal1-over-cm-cpu", if above.is_empty() { "none".into() } else { above.join(", ") }, above.is_empty()),
         headline("dyncta-on-cpus", Scheme::DynCta, cpu),
-        Finding::direction("dyncta-below-half", format!("{} and {}", or_dash(dyncta), or_dash(bal1)), half),
+        Finding::direction("dyncta-below-half", format!("{} and {}", percent_or_dash(dyncta), percent_or_dash(bal1)), half),
         worst_of("dyncta-worst-gpu", Scheme::DynCta),
         Finding::headline("gpu-off", results.headline(System::Base, &all, Scheme::All, &off)),
     ]
 }
 
-/// The value of `of` for the GPU types H, M and L, as far as there are pairs of them.
-fn typed<T>(results: &Results, of: impl Fn(&[&Pair]) -> Option<T>) -> Option<[T; 3]> {
+/// Returns the value of `of` for the pairs of GPU types H, M and L; `None` if it has no value for a type.
+fn per_gpu_type<T>(results: &Results, of: impl Fn(&[&Pair]) -> Option<T>) -> Option<[T; 3]> {
     let mut values = Vec::new();
     for gpu in GPU_TYPES {
         values.push(of(&results.pairs_of(|Kind(other, _)| other == gpu))?);
@@ -88,7 +88,7 @@ fn typed<T>(results: &Results, of: impl Fn(&[&Pair]) -> Option<T>) -> Option<[T;
 }
 
 fn by_type(results: &Results) -> Vec<Finding> {
-    let gain = |scheme| typed(results, |pairs| mean_gain(results, pairs, scheme));
+    let gain = |scheme| per_gpu_type(results, |pairs| mean_gain(results, pairs, scheme));
     let text = |values: Option<[f64; 3]>| match values {
         Some([h, m, l]) => format!("H {}, M {}, L {}", percent(h), percent(m), percent(l)),
         None => "-".into(),
@@ -98,7 +98,7 @@ fn by_type(results: &Results) -> Vec<Finding> {
     let bal1_cpu = gain(BAL1).map(|gains| gains.map(|gain| gain.cpu));
     let type_l = results.pairs_of(|Kind(gpu, _)| gpu == GpuType::L);
     vec![
-        gain_of(results, "dyncta-on-type-l", System::Base, &type_l, Scheme::DynCta, |gain| gain.gpu),
+        gain_finding(results, "dyncta-on-type-l", System::Base, &type_l, Scheme::DynCta, |gain| gain.gpu),
         Finding::direction(
             "cm-cpu-on-types",
             text(cm_cpu),
@@ -115,19 +115,19 @@ fn by_type(results: &Results) -> Vec<Finding> {
 
 fn metrics(results: &Results) -> Vec<Finding> {
     let all = results.all();
-    let mc = |scheme| results.mean_relative(&all, scheme, negligible(), |run| run.per_cycle(Total::StallMc));
+    let mc = |scheme| results.mean_relative(&all, scheme, negligible_stall_mc(), |run| run.per_cycle(Total::StallMc));
     let (mc_cpu, mc_bal) = (mc(Scheme::CmCpu), mc(BAL1));
     let per_instruction = |pair: &Pair, scheme| {
-        let of = |scheme| results.of(pair, scheme).stall_gpu_per_instruction();
+        let of = |scheme| results.run_of(pair, scheme).stall_gpu_per_instruction();
         of(scheme) / of(Scheme::All)
     };
     let risen = all.iter().filter(|pair| per_instruction(pair, Scheme::CmCpu) > 1.0).count();
     let type_l = results.pairs_of(|Kind(gpu, _)| gpu == GpuType::L);
     let fallen = type_l.iter().filter(|pair| per_instruction(pair, BAL1) < 1.0).count();
-    let busy = all.iter().filter(|pair| results.of(pair, Scheme::All).per_cycle(Total::StallNet) >= margins().busy).count();
+    let busy = all.iter().filter(|pair| results.run_of(pair, Scheme::All).per_cycle(Total::StallNet) >= margins().busy).count();
     let warps = |scheme| {
-        let of = |pairs: &[&Pair]| mean(pairs.iter().map(|pair| results.of(pair, scheme).active_warps()));
-        typed(results, of)
+        let of = |pairs: &[&Pair]| mean(pairs.iter().map(|pair| results.run_of(pair, scheme).active_warps()));
+        per_gpu_type(results, of)
     };
     let (cm_cpu, bal) = (warps(Scheme::CmCpu), warps(BAL1));
     let text = |warps: Option<[f64; 3]>| warps.map_or_else(|| "-".into(), |[h, m, l]| format!("H {h:.1} M {m:.1} L {l:.1}"));
@@ -137,7 +137,7 @@ fn metrics(results: &Results) -> Vec<Finding> {
         vec![
             Finding::direction(
                 "stall-mc",
-                format!("CM-CPU {} %, CM-BAL1 {} %", or_dash(mc_cpu), or_dash(mc_bal)),
+                format!("CM-CPU {} %, CM-BAL1 {} %", percent_or_dash(mc_cpu), percent_or_dash(mc_bal)),
                 mc_cpu.zip(mc_bal).map(|(cpu, bal)| cpu < 1.0 - margins().significant && cpu < bal && bal < 1.0 - margins().clear),
             ),
             Finding::direction(
@@ -149,15 +149,15 @@ fn metrics(results: &Results) -> Vec<Finding> {
             Finding::headline("llc-accesses", results.headline(System::Base, &all, BAL1, &llc)),
             Finding::direction("warps-of-types", format!("CM-CPU {}; CM-BAL1 {}", text(cm_cpu), text(bal)), order),
         ],
-        path(results),
+        path_findings(results),
     ]
     .concat()
 }
 
-/// PATH with L1 and H1 (Figure 13).
-fn path(results: &Results) -> Vec<Finding> {
+/// Returns the findings for PATH with L1 and H1 (Figure 13).
+fn path_findings(results: &Results) -> Vec<Finding> {
     let pair = |mix: &str| results.all().into_iter().find(|pair| pair.gpu == "PATH" && pair.mix == mix);
-    let of = |mix, scheme| pair(mix).map(|pair| results.of(pair, scheme).active_warps());
+    let of = |mix, scheme| pair(mix).map(|pair| results.run_of(pair, scheme).active_warps());
     let [light, heavy] = ["L1", "H1"].map(|mix| [Scheme::CmCpu, BAL1].map(|scheme| of(mix, scheme)));
     let text = |warps: Option<f64>| warps.map_or_else(|| "-".into(), |warps| format!("{warps:.1}"));
     let fewer = light.iter().zip(&heavy).map(|(light, heavy)| light.zip(*heavy).map(|(light, heavy)| heavy < light));
@@ -183,10 +183,10 @@ fn overall(results: &Results) -> Vec<Finding> {
     ]
 }
 
-fn fixed(results: &Results) -> Vec<Finding> {
+fn fixed_limits(results: &Results) -> Vec<Finding> {
     let all = results.all();
     let gain = |scheme| mean_gain(results, &all, scheme);
-    let limits: Vec<(u32, Gain)> = LIMITS.iter().filter_map(|warps| gain(Scheme::Static(*warps)).map(|gain| (*warps, gain))).collect();
+    let limits: Vec<(u32, Gain)> = FIXED_LIMITS.iter().filter_map(|warps| gain(Scheme::Static(*warps)).map(|gain| (*warps, gain))).collect();
     let listed =
         |of: fn(&Gain) -> f64| limits.iter().map(|(warps, gain)| format!("{warps}: {}", percent(of(gain)))).collect::<Vec<_>>().join(", ");
     let bal1 = gain(BAL1);
@@ -206,8 +206,8 @@ fn fixed(results: &Results) -> Vec<Finding> {
     ]
 }
 
-fn elsewhere(results: &Results) -> Vec<Finding> {
-    let pairs = &results.elsewhere;
+fn other_systems(results: &Results) -> Vec<Finding> {
+    let pairs = &results.other_system_pairs;
     let gain = |system| (pairs.len() == GPU_TYPES.len()).then(|| results.mean_gain(system, pairs, BAL1)).flatten();
     let tiles: Option<Vec<Gain>> = [System::Two, System::Base, System::Six].into_iter().map(gain).collect();
     let text = tiles.as_ref().map_or_else(
@@ -221,7 +221,7 @@ fn elsewhere(results: &Results) -> Vec<Finding> {
         tiles.iter().all(|gain| (gain.cpu - tiles[1].cpu).abs() < margins().little && (gain.gpu - tiles[1].gpu).abs() < margins().little)
     });
     let here = if pairs.len() == GPU_TYPES.len() { &pairs[..] } else { &[] };
-    let headline = |id, system, of| gain_of(results, id, system, here, BAL1, of);
+    let headline = |id, system, of| gain_finding(results, id, system, here, BAL1, of);
     vec![
         Finding::direction("cores-per-tile", text, near),
         headline("small-on-cpus", System::Small, |gain| gain.cpu),
@@ -231,6 +231,6 @@ fn elsewhere(results: &Results) -> Vec<Finding> {
     ]
 }
 
-fn or_dash(ratio: Option<f64>) -> String {
+fn percent_or_dash(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "-".into(), percent)
 }

@@ -1,7 +1,7 @@
-//! One run: a GPU application, what the CPU cores do, a scheme and a system; and its measurements.
+//! One run of a GPU application and CPU applications under a scheme on a system, with its measurements.
 //!
-//! A GPU application that has ended begins again: the paper states how long it is measured and not what follows, and CPU applications
-//! are to run with it all the time.
+//! A GPU application that has ended starts again, since the CPU applications must run with it all the time. The paper states how long
+//! an application is measured, but not what follows.
 
 use std::fmt;
 use std::path::Path;
@@ -20,21 +20,21 @@ use warpshard_lab::Task;
 
 use super::super::published::applications;
 use super::scheme::{Scheme, System};
-use super::span::{Counts, Goals, STEP, Span, Total};
+use super::span::{Counts, Goals, STEP_CYCLES, Span, Total};
 
-/// Times that a GPU application is begun, at most; more than the longest run needs.
-const PASSES: usize = 200;
-/// Launches that are put into a run, at most.
-const LAUNCHES: usize = 20_000;
-/// The architecture of the programs' machine code: sm_70, as in all studies of programs.
+/// Maximum number of times that a GPU application starts in a run; no run reaches it.
+const MAX_PASSES: usize = 200;
+/// Maximum number of kernel launches in a run.
+const MAX_LAUNCHES: usize = 20_000;
+/// SM architecture of the programs' machine code: sm_70, as in all studies of programs.
 const ARCHITECTURE: u32 = 70;
-/// Places of a run's series of limits.
-const SLICES: u64 = 100;
+/// Maximum number of points of the warp limit over time.
+const MAX_SLICES: u64 = 100;
 
-/// What the CPU cores do.
+/// The load of the CPU cores.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) enum Cpus {
-    /// Nothing.
+    /// No application; the CPU cores are idle.
     Off,
     /// One application, on the first core.
     One(String),
@@ -42,31 +42,31 @@ pub(super) enum Cpus {
     Mix(String),
 }
 
-/// How long runs are.
+/// Lengths of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct Lengths {
-    /// Instructions of the slowest CPU core before the GPU begins.
+    /// Instructions that the slowest CPU core retires before the GPU application starts.
     pub(super) warm: u64,
-    /// Instructions of the slowest CPU core, from its start, at which the CPU cores have been measured.
+    /// Instructions of the slowest CPU core, counted from the start of the run, at which the measurement of the CPU cores ends.
     pub(super) cpu: u64,
-    /// Warp instructions of the GPU application.
+    /// Warp instructions at which the measurement of the GPU application ends.
     pub(super) gpu: u64,
-    /// Warp instructions and core cycles with which both it has been measured, too.
+    /// Warp instructions and core cycles that, both reached, also end the measurement of the GPU application.
     pub(super) gpu_enough: (u64, u64),
-    /// Core cycles after which the span is cut.
+    /// Core cycles after which the span is cut; `None` never cuts it.
     pub(super) longest: Option<u64>,
 }
 
-/// A run.
+/// A run of the study.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct Job {
-    /// The chip.
+    /// The simulated chip.
     pub(super) system: System,
-    /// The CPU cores.
+    /// The load of the CPU cores.
     pub(super) cpus: Cpus,
-    /// The GPU application, as Table II abbreviates it; without one the SMs are idle.
+    /// The GPU application by its abbreviation in Table II; with `None` the SMs are idle.
     pub(super) gpu: Option<String>,
-    /// How its concurrency is managed.
+    /// The scheme that manages the GPU's concurrency.
     pub(super) scheme: Scheme,
 }
 
@@ -85,74 +85,74 @@ impl fmt::Display for Job {
 /// Measurements of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
-    /// What was counted.
+    /// Counts over the span.
     pub(super) counts: Counts,
-    /// The applications of the CPU cores.
+    /// The application of each CPU core.
     pub(super) applications: Vec<String>,
-    /// The mean limit of warps over the SMs and the span.
+    /// The warp limit, on average over the SMs and the span.
     pub(super) limit: f64,
-    /// The mean limit over the SMs, in as many equal parts of the span as it has steps, but at most 100.
+    /// The warp limit, on average over the SMs, in equal parts of the span: one part per step of the span, at most 100.
     pub(super) limits: Vec<f64>,
-    /// SMs, warp slots of an SM and DRAM cycles per core cycle over all channels.
+    /// The number of SMs, warp slots per SM, and DRAM cycles per core cycle over all channels.
     pub(super) chip: (u32, u32, f64),
 }
 
 impl Measured {
-    /// Warp instructions of the GPU application per core cycle.
+    /// Returns the warp instructions per core cycle of the GPU application while it was measured.
     pub(super) fn gpu_ipc(&self) -> f64 {
         ratio(self.counts.gpu_issued, self.counts.gpu_cycles)
     }
 
-    /// The same over the whole span, which is as long as the slowest CPU core takes.
+    /// Returns the warp instructions per core cycle over the whole span.
     pub(super) fn gpu_ipc_throughout(&self) -> f64 {
         ratio(self.counts.total(Total::Issued), self.counts.cycles)
     }
 
-    /// Application and instructions per cycle of every CPU core.
+    /// Returns the application and the instructions per cycle of every CPU core.
     pub(super) fn cores(&self) -> impl Iterator<Item = (&str, f64)> {
         let ipc = |core: &super::span::Core| ratio(core.instructions, core.cycles);
         self.applications.iter().map(String::as_str).zip(self.counts.cores.iter().map(ipc))
     }
 
-    /// A sum over the span per core cycle.
+    /// Returns a total of the span divided by its core cycles.
     pub(super) fn per_cycle(&self, total: Total) -> f64 {
         ratio(self.counts.total(total), self.counts.cycles)
     }
 
-    /// `stall_gpu` of a mean SM in an interval of 1024 cycles, from 0 to 2048 for two schedulers.
+    /// Returns `stall_gpu` in an interval of 1024 cycles, on average over the SMs: from 0 to 2048 for two schedulers.
     pub(super) fn stall_gpu(&self) -> f64 {
-        self.per_cycle(Total::StallGpu) * STEP as f64 / f64::from(self.chip.0.max(1))
+        self.per_cycle(Total::StallGpu) * STEP_CYCLES as f64 / f64::from(self.chip.0.max(1))
     }
 
-    /// Scheduler cycles without an issue per warp instruction.
+    /// Returns the scheduler cycles without an issue per warp instruction.
     pub(super) fn stall_gpu_per_instruction(&self) -> f64 {
         ratio(self.counts.total(Total::StallGpu), self.counts.total(Total::Issued))
     }
 
-    /// Misses of the L2 per thousand instructions, over all CPU cores together.
+    /// Returns the L2 misses per thousand instructions, over all CPU cores together.
     pub(super) fn mpki(&self) -> f64 {
         let sum = |of: fn(&super::span::Core) -> u64| self.counts.cores.iter().map(of).sum::<u64>();
         1000.0 * ratio(sum(|core| core.reads), sum(|core| core.instructions))
     }
 
-    /// Mean cycles of a CPU core from sending a read to its answer.
+    /// Returns the mean latency of a CPU core's read, from its request to its reply, in CPU cycles.
     pub(super) fn read_latency(&self) -> f64 {
         ratio(self.counts.total(Total::ReadCycles), self.counts.total(Total::Reads))
     }
 
-    /// Share of DRAM cycles in which data moves.
+    /// Returns the share of DRAM cycles in which data moves.
     pub(super) fn bandwidth(&self) -> f64 {
         self.per_cycle(Total::DramBusy) / self.chip.2.max(f64::MIN_POSITIVE)
     }
 
-    /// Resident warps of a mean SM.
-    pub(super) fn resident(&self) -> f64 {
+    /// Returns the resident warps per SM, on average over SMs and cycles.
+    pub(super) fn resident_warps(&self) -> f64 {
         self.per_cycle(Total::WarpCycles) / f64::from(self.chip.0.max(1))
     }
 
-    /// Warps of a mean SM that may issue: its limit, or those that are there if they are fewer.
+    /// Returns the warps per SM that may issue: the mean limit, or the mean number of resident warps if that is lower.
     pub(super) fn active_warps(&self) -> f64 {
-        self.limit.min(self.resident())
+        self.limit.min(self.resident_warps())
     }
 }
 
@@ -160,18 +160,18 @@ fn ratio(part: u64, whole: u64) -> f64 {
     if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
 }
 
-/// The model of a GPU application.
+/// Returns the name of the model of a GPU application.
 pub(super) fn model_name(application: &str) -> String {
     format!("hetero/{}", application.to_lowercase())
 }
 
-/// A job with the lengths and settings of the study.
+/// A job with the run lengths and machine settings of the study.
 #[derive(Clone, Debug)]
 pub(super) struct JobTask<'a> {
     pub(super) job: Job,
     pub(super) lengths: Lengths,
     pub(super) overrides: &'a [Override],
-    /// Whether GPU applications are programs where there is one, and not models.
+    /// `true` to run programs in place of models, for the GPU applications that exist as programs.
     pub(super) programs: bool,
 }
 
@@ -226,24 +226,24 @@ impl Job {
         let goals = Goals { warm, cpu, gpu, gpu_enough, pass, longest };
         let mut controllers = self.scheme.controllers()?;
         controllers.push(Box::new(Span::new(goals, send)));
-        // The span ends the run: cores are never measured by the engine, and kernels last longer.
+        // The span ends the run: the engine's own measurement of CPU cores never ends, and kernels run for longer.
         let end = if pass.is_some() { CpuEnd::Both } else { CpuEnd::Cpu };
         let load = CpuLoad { applications, warm, measure: 1 << 40, gpu_waits: true, end, seed: 1 };
         let cpu = (self.cpus != Cpus::Off).then_some(load);
         let outcome = simulate(machine, &workload, RunOptions { cpu, controllers, ..RunOptions::default() });
         let outcome = outcome?.outcome;
-        let counts = result.try_recv().map_err(|_| format!("the GPU application ended {PASSES} times before the run was over"))?;
-        Ok(measured(counts, &outcome, machine))
+        let counts = result.try_recv().map_err(|_| format!("the GPU application ended {MAX_PASSES} times before the run was over"))?;
+        Ok(measurements(counts, &outcome, machine))
     }
 
-    /// Its GPU application's launch file and parameters, if that exists as a program and `programs` are wanted.
+    /// Returns the launch file and the parameters of the GPU application, if it exists as a program and `programs` is set.
     fn program(&self, programs: bool) -> Option<(&'static str, &'static [(String, String)])> {
         let gpu = self.gpu.as_ref().filter(|_| programs)?;
         let application = applications().iter().find(|application| application.name == *gpu)?;
         Some((application.program.as_deref()?, &application.parameters))
     }
 
-    /// The GPU application, begun again and again, and the last launch of its first pass.
+    /// Returns the repeated GPU application, and the last launch of its first pass.
     fn workload(&self, programs: bool) -> Result<(Arc<Workload>, Option<KernelIndex>), TaskError> {
         let Some(gpu) = &self.gpu else {
             let nothing = Workload {
@@ -261,11 +261,11 @@ impl Job {
             None => crate::catalogue().model(&model_name(gpu), 1, &[])?.workload(),
         };
         let launches = once.kernels.len();
-        Ok((Arc::new(repeated(once, PASSES.min(LAUNCHES / launches.max(1)).max(2))), Some(KernelIndex(launches as u32 - 1))))
+        Ok((Arc::new(repeated(once, MAX_PASSES.min(MAX_LAUNCHES / launches.max(1)).max(2))), Some(KernelIndex(launches as u32 - 1))))
     }
 }
 
-/// A workload that is executed `times` times; what the host copies to the device before the first time stays there.
+/// Returns a workload that executes `once` `times` times; the copies to the device run only the first time.
 fn repeated(once: Workload, times: usize) -> Workload {
     let launches = once.kernels.len();
     let later = |pass: usize| {
@@ -280,7 +280,7 @@ fn repeated(once: Workload, times: usize) -> Workload {
     Workload { name: once.name, commands, kernels, applications: Vec::new(), notes: once.notes, homes: Vec::new() }
 }
 
-fn measured(counts: Counts, outcome: &Outcome, machine: &Machine) -> Measured {
+fn measurements(counts: Counts, outcome: &Outcome, machine: &Machine) -> Measured {
     let (sms, warps) = (machine.gpu.sms, machine.gpu.sm.warps);
     let clocks = machine.clocks;
     let channels = f64::from(machine.mem.map.partitions) * clocks.dram.0 as f64 / clocks.core.0 as f64;
@@ -288,13 +288,13 @@ fn measured(counts: Counts, outcome: &Outcome, machine: &Machine) -> Measured {
     Measured { applications: outcome.cpu_applications.clone(), limit, limits, chip: (sms, warps, channels), counts }
 }
 
-/// The mean limit of warps over the SMs and `cycles` core cycles from `start` on, and the same in equal parts of them.
+/// Returns the mean warp limit of the SMs over `cycles` core cycles from `start` on, and the mean limit in equal parts of that span.
 fn limits(timeline: &[TimelineEntry], start: u64, cycles: u64, sms: u32, warps: u32) -> (f64, Vec<f64>) {
-    let parts = (cycles / STEP).clamp(1, SLICES);
+    let parts = (cycles / STEP_CYCLES).clamp(1, MAX_SLICES);
     let mut sums = vec![0.0; parts as usize];
     let mut now = vec![f64::from(warps); sms as usize];
     let mut since = start;
-    // A limit holds until the next one; what it held of each part is added up.
+    // A limit holds until the next one; its share of each part is added to the part's sum.
     let mut hold = |sum: f64, from: u64, to: u64| {
         let at = |cycle: u64| (cycle.clamp(start, start + cycles) - start) as f64 * parts as f64 / cycles.max(1) as f64;
         let (from, to) = (at(from), at(to));
@@ -325,7 +325,7 @@ fn limits(timeline: &[TimelineEntry], start: u64, cycles: u64, sms: u32, warps: 
 mod tests {
     use super::*;
 
-    fn turned(cycle: u64, sm: Option<u16>, limit: f64) -> TimelineEntry {
+    fn limit_entry(cycle: u64, sm: Option<u16>, limit: f64) -> TimelineEntry {
         TimelineEntry { cycle, controller: "x".into(), sm, name: "warp_limit", value: Some(limit), reason: "why".into() }
     }
 
@@ -333,8 +333,8 @@ mod tests {
     fn limits_are_weighted_by_the_time_for_which_they_held() {
         let all = limits(&[], 5000, 4096, 2, 48);
         assert_eq!(all, (48.0, vec![48.0; 4]));
-        // Before the span on both SMs, in the middle of its second part on one.
-        let timeline = [turned(1000, None, 8.0), turned(5000 + 1536, Some(1), 4.0)];
+        // One limit before the span on both SMs, one in the middle of the span's second part on SM 1.
+        let timeline = [limit_entry(1000, None, 8.0), limit_entry(5000 + 1536, Some(1), 4.0)];
         let (mean, parts) = limits(&timeline, 5000, 4096, 2, 48);
         assert_eq!(parts, [8.0, 7.0, 6.0, 6.0]);
         assert!((mean - 6.75).abs() < 1e-12);

@@ -1,19 +1,19 @@
-//! The metrics of Section 5: how fast a GPU application and the CPU applications that run with it are, and the system as a whole.
+//! The metrics of Section 5: the speed of a GPU application, of the CPU applications that run with it, and of the whole system.
 //!
 //! In: instructions per cycle, together and alone. Out: ratios. A speed-up relative to another scheme is a quotient of two of
-//! these; means of speed-ups are harmonic, as all of the paper's are.
+//! these ratios; means of speed-ups are harmonic, as in the paper.
 
-/// SU: a GPU application's instructions per cycle together with CPU applications over those alone; `None` without a base.
+/// Returns SU, the instructions per cycle of a GPU application with CPU applications relative to those alone; `None` if `alone` is 0.
 pub(super) fn gpu_speedup(together: f64, alone: f64) -> Option<f64> {
     (alone > 0.0).then(|| together / alone)
 }
 
-/// WS: the sum over CPU applications of instructions per cycle together over alone; `None` when one has no base.
+/// Returns WS, the sum over CPU applications of instructions per cycle together over those alone; `None` if one is 0 alone.
 pub(super) fn weighted_speedup(cores: impl IntoIterator<Item = (f64, f64)>) -> Option<f64> {
     cores.into_iter().map(|(together, alone)| (alone > 0.0).then(|| together / alone)).sum()
 }
 
-/// OSS: (1 - `alpha`) WS + `alpha` SU, for `alpha` from 0 (only the CPU applications count) to 1 (only the GPU's).
+/// Returns OSS, (1 - `alpha`) WS + `alpha` SU. With `alpha` = 0 only the CPU applications count, with 1 only the GPU application.
 pub(super) fn overall(alpha: f64, weighted: f64, gpu: f64) -> f64 {
     (1.0 - alpha) * weighted + alpha * gpu
 }
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn weighted_speedups_add_up_over_cores() {
-        // 1.0 of 2.0, 0.3 of 0.4 and 0.05 of 0.2 are 0.5, 0.75 and 0.25.
+        // The three ratios are 0.5, 0.75 and 0.25.
         let sum = weighted_speedup([(1.0, 2.0), (0.3, 0.4), (0.05, 0.2)]).unwrap();
         assert!((sum - 1.5).abs() < 1e-12);
         assert_eq!(weighted_speedup([(1.0, 2.0), (0.3, 0.0)]), None);

@@ -1,10 +1,10 @@
 //! `study hetero`: Section 6 of "Managing GPU Concurrency in Heterogeneous Architectures" (Kayiran et al., MICRO 2014): GPU
-//! applications with mixes of CPU applications, under DYNCTA, CCWS, CM-CPU, CM-BAL1 to CM-BAL4 and fixed limits of warps.
+//! applications with mixes of CPU applications, under DYNCTA, CCWS, CM-CPU, CM-BAL1 to CM-BAL4 and fixed warp limits.
 //!
-//! In: which pairs, how long, and where runs are stored. Out: the baseline in figures first, since gains scale with them; then what
-//! every scheme gains by kind of workload, compared with what the paper states. Every run is simulated once, on one thread, all in
-//! parallel, those with heavy CPU applications first; what is shown follows from the runs in the order of their jobs, so that the
-//! bytes are the same on every host, however often the study was interrupted and wherever its parts were run.
+//! In: the pairs, the run lengths, and the folder of stored runs. Out: first the figures of the baseline, since gains scale with them;
+//! then the gain of every scheme per kind of workload, compared with the paper. Every run is simulated once, on one thread, and all runs
+//! in parallel, starting with heavy CPU applications. The report depends only on the runs in the order of their jobs, so its bytes are
+//! the same on every host, even if the study was interrupted or its parts were run elsewhere.
 
 #[cfg(test)]
 mod draw;
@@ -33,35 +33,35 @@ use job::{Cpus, Job, JobTask, Lengths};
 use pairs::Pair;
 use results::Results;
 use runs::{cpu_alone, gpu_alone, together, without_gpu};
-use scheme::{ELSEWHERE, SYSTEMS, Scheme, System, schemes};
+use scheme::{OTHER_SYSTEM_SCHEMES, SYSTEMS, Scheme, System, schemes};
 
-/// What is run.
+/// Options of the study.
 #[derive(Clone, Debug)]
 struct ConcurrencyOptions {
-    /// Changes to every machine.
+    /// Machine settings that apply to every chip.
     overrides: Vec<Override>,
-    /// Lengths of the runs over those of Section 5.
+    /// Factor on the run lengths of Section 5.
     scale: f64,
-    /// All 36 pairs instead of one of each kind.
+    /// `true` for all 36 pairs instead of one pair of each kind.
     full: bool,
-    /// Of these pairs the ones whose numbers lie in one of these ranges, first and last; all when there is none.
+    /// Ranges of pair numbers, first and last, to which the study is limited; empty for no limit.
     pairs: Vec<(usize, usize)>,
-    /// Core cycles after which a run is cut, even when its slowest CPU core has not reached its count.
+    /// Core cycles after which a run is cut, even if its slowest CPU core has not reached its count.
     longest: Option<u64>,
-    inputs: Inputs,
+    configuration: Configuration,
 }
 
-/// What the GPU's side is.
+/// A configuration: kind of workloads and clock of the GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Inputs {
-    /// Applications are programs where there is one, and not models.
+struct Configuration {
+    /// `true` to run programs in place of models, for the GPU applications that exist as programs.
     programs: bool,
-    /// SMs move once in two cycles of their clock (D-032).
+    /// `true` if the SM clock is halved (D-032).
     half: bool,
 }
 
-impl Inputs {
-    /// The configurations, with their names.
+impl Configuration {
+    /// All configurations with their names.
     const ALL: [(&'static str, Self); 4] = [
         ("models", Self { programs: false, half: false }),
         ("programs", Self { programs: true, half: false }),
@@ -69,34 +69,34 @@ impl Inputs {
         ("half-programs", Self { programs: true, half: true }),
     ];
 
-    /// A configuration by name; the first without one.
+    /// Returns the configuration called `name`; without a name, the first one.
     ///
     /// # Errors
-    /// When there is none of this name.
+    /// If no configuration has this name.
     fn named(name: Option<&str>) -> Result<Self, StudyError> {
         let Some(name) = name else { return Ok(Self::default()) };
-        let known = Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, inputs)| *inputs);
+        let known = Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, configuration)| *configuration);
         known.ok_or_else(|| {
             let names = Self::ALL.map(|(name, _)| name).join(", ");
             StudyError::Input(format!("--configuration {name}: expected one of {names}"))
         })
     }
 
-    /// Its schemes: all, or, beside the first configuration, those of the headline, on the chip of Table I alone.
+    /// Returns the schemes to run: all with the default configuration, otherwise the schemes of the headline results.
     fn schemes(self) -> Vec<Scheme> {
         if self == Self::default() { schemes() } else { vec![Scheme::All, Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1)] }
     }
 }
 
 impl ConcurrencyOptions {
-    /// One pair of each kind at a tenth of the lengths; with `--full` all pairs at the paper's lengths.
+    /// Reads the options of a request: one pair of each kind at a tenth of the lengths, or all pairs at the paper's lengths with `--full`.
     ///
     /// # Errors
-    /// When the configuration is not known.
+    /// If the configuration is unknown.
     fn new(request: &Request) -> Result<Self, StudyError> {
-        let inputs = Inputs::named(request.configuration.as_deref())?;
+        let configuration = Configuration::named(request.configuration.as_deref())?;
         let lengths = concurrency().own.lengths;
-        let half = concurrency().own.half.set.iter().filter(|_| inputs.half).cloned();
+        let half = concurrency().own.half.set.iter().filter(|_| configuration.half).cloned();
         let (scale, longest) = if request.full { (1.0, None) } else { (lengths.scale, Some((lengths.longest * lengths.scale) as u64)) };
         Ok(Self {
             overrides: half.chain(request.machine_settings()).map(|(key, value)| Override::new(key, value)).collect(),
@@ -104,23 +104,23 @@ impl ConcurrencyOptions {
             full: request.full,
             pairs: request.pairs.clone(),
             longest: request.longest.or(longest),
-            inputs,
+            configuration,
         })
     }
 
-    /// The lengths of Section 5, scaled. A warp instruction counts for 32, as one of all lanes does.
+    /// Returns the scaled lengths of Section 5. A warp instruction counts as 32 of the paper's thread instructions.
     fn lengths(&self) -> Lengths {
         let PaperLengths { warm, cpu, gpu, least, .. } = concurrency().own.lengths;
         let of = |instructions: f64| ((instructions * self.scale) as u64).max(1);
         let gpu = gpu / 32.0;
         let whole = of(gpu).max(gpu as u64);
-        Lengths { warm: of(warm), cpu: of(cpu), gpu: whole, gpu_enough: (of(gpu), least * span::STEP), longest: self.longest }
+        Lengths { warm: of(warm), cpu: of(cpu), gpu: whole, gpu_enough: (of(gpu), least * span::STEP_CYCLES), longest: self.longest }
     }
 
-    /// Pairs that are tried on the other systems: one of each type of CPU applications, each of another GPU type. Parts of a study
-    /// have those of the whole that are among theirs.
-    fn elsewhere(&self) -> Vec<&'static Pair> {
-        if self.inputs != Inputs::default() {
+    /// Returns the pairs that are also run on the other systems: one pair per type of CPU applications, each of another GPU type. If the
+    /// study is limited to some pairs, other pairs are left out.
+    fn other_system_pairs(&self) -> Vec<&'static Pair> {
+        if self.configuration != Configuration::default() {
             return Vec::new();
         }
         let (own, whole) = (self.pairs(), Self { pairs: Vec::new(), ..self.clone() }.pairs());
@@ -129,20 +129,20 @@ impl ConcurrencyOptions {
         first.filter(|pair| own.contains(pair)).map(|(_, pair)| *pair).collect()
     }
 
-    /// The pairs with their numbers.
+    /// Returns the pairs of the study with their numbers.
     fn pairs(&self) -> Vec<(usize, &'static Pair)> {
-        let numbers = if self.full { (1..=pairs::all().len()).collect() } else { pairs::quick() };
+        let numbers = if self.full { (1..=pairs::all().len()).collect() } else { pairs::quick_numbers() };
         let in_one = |number: &usize| self.pairs.iter().any(|(first, last)| (first..=last).contains(&number));
         let among = |number: &usize| self.pairs.is_empty() || in_one(number);
         numbers.into_iter().filter(among).map(|number| (number, &pairs::all()[number - 1])).collect()
     }
 }
 
-/// All runs that the pairs need, each once.
+/// Returns all runs that the pairs need, each once.
 ///
 /// # Errors
-/// When a mix is not known.
-fn jobs(pairs: &[(usize, &'static Pair)], elsewhere: &[&'static Pair], schemes: &[Scheme]) -> Result<BTreeSet<Job>, StudyError> {
+/// If a mix is unknown.
+fn jobs(pairs: &[(usize, &'static Pair)], other_system_pairs: &[&'static Pair], schemes: &[Scheme]) -> Result<BTreeSet<Job>, StudyError> {
     let mut jobs = BTreeSet::new();
     let mut with_alone = |system: System, pair: &Pair, schemes: &[Scheme]| -> Result<(), StudyError> {
         jobs.extend(schemes.iter().map(|scheme| together(system, pair, *scheme)));
@@ -158,8 +158,8 @@ fn jobs(pairs: &[(usize, &'static Pair)], elsewhere: &[&'static Pair], schemes: 
         with_alone(System::Base, pair, schemes)?;
     }
     for system in SYSTEMS {
-        for pair in elsewhere {
-            with_alone(system, pair, &ELSEWHERE)?;
+        for pair in other_system_pairs {
+            with_alone(system, pair, &OTHER_SYSTEM_SCHEMES)?;
         }
     }
     Ok(jobs)
@@ -168,10 +168,10 @@ fn jobs(pairs: &[(usize, &'static Pair)], elsewhere: &[&'static Pair], schemes: 
 /// Runs the study.
 ///
 /// # Errors
-/// When no pair is left, the configuration is not known, or a run is not possible as asked.
+/// If no pair is left, the configuration is unknown, or a run is impossible with the given settings.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let options = ConcurrencyOptions::new(request)?;
-    run(&options, &options.inputs.schemes(), &request.lab())
+    run(&options, &options.configuration.schemes(), &request.lab())
 }
 
 fn run(options: &ConcurrencyOptions, schemes: &[Scheme], lab: &Lab) -> Result<StudyOutput, StudyError> {
@@ -179,31 +179,31 @@ fn run(options: &ConcurrencyOptions, schemes: &[Scheme], lab: &Lab) -> Result<St
     if pairs.is_empty() {
         let known: Vec<String> =
             ConcurrencyOptions { pairs: Vec::new(), ..options.clone() }.pairs().iter().map(|(n, _)| n.to_string()).collect();
-        return Err(StudyError::Input(format!("`--pairs`: none of the pairs {} is among them", known.join(", "))));
+        return Err(StudyError::Input(format!("`--pairs`: expected at least one of the pairs {}", known.join(", "))));
     }
-    let elsewhere = options.elsewhere();
-    let mut jobs: Vec<Job> = jobs(&pairs, &elsewhere, schemes)?.into_iter().collect();
-    // Those that take long come first, so that no host core is left with one at the end.
+    let other_system_pairs = options.other_system_pairs();
+    let mut jobs: Vec<Job> = jobs(&pairs, &other_system_pairs, schemes)?.into_iter().collect();
+    // Long jobs start first, so that the last job to end is a short one.
     jobs.sort_by_key(|job| (std::cmp::Reverse(matches!(&job.cpus, Cpus::Mix(mix) if mix.starts_with('H'))), job.clone()));
     let (lengths, overrides) = (options.lengths(), options.overrides.as_slice());
-    let tasks: Vec<JobTask<'_>> = jobs.iter().map(|job| JobTask { job: job.clone(), lengths, overrides, programs: options.inputs.programs }).collect();
+    let tasks: Vec<JobTask<'_>> = jobs.iter().map(|job| JobTask { job: job.clone(), lengths, overrides, programs: options.configuration.programs }).collect();
     let measured = lab.all(&tasks).map_err(StudyError::input)?;
-    let results = Results::new(jobs.into_iter().zip(measured), pairs, elsewhere, schemes.to_vec());
+    let results = Results::new(jobs.into_iter().zip(measured), pairs, other_system_pairs, schemes.to_vec());
     Ok(report(&results, options))
 }
 
 fn report(results: &Results, options: &ConcurrencyOptions) -> StudyOutput {
-    let named = Inputs::ALL.iter().find(|(_, inputs)| *inputs == options.inputs).map_or("", |(name, _)| *name);
+    let named = Configuration::ALL.iter().find(|(_, configuration)| *configuration == options.configuration).map_or("", |(name, _)| *name);
     let of = if options.full { "all pairs" } else { "one pair of each kind" };
-    let (cut, runs) = (results.cut(), results.runs().count());
+    let (cut, runs) = (results.cut_runs(), results.runs().count());
     let title = format!("GPU concurrency with CPU applications ({named}): {of}, {} of the paper's lengths; {cut} of {runs} runs cut", options.scale);
     let mut output = StudyOutput::new("hetero", title);
     tables::add(results, &mut output);
     compare(&concurrency().values, &findings::findings(results), &mut output);
     plots::add(results, &mut output);
     if let Some(longest) = options.longest {
-        output.note(format!("runs are cut {longest} core cycles after the GPU begins; runs.csv shows what had not reached its count"));
+        output.note(format!("runs are cut {longest} core cycles after the GPU begins; runs.csv marks unfinished measurements"));
     }
-    output.note(format!("pairs were drawn with seed {} (configs/workloads/hetero/pairs.toml)", pairs::drawn_from().0));
+    output.note(format!("pairs were drawn with seed {} (papers/src/hetero/published/pairs.toml)", pairs::recorded_draw().0));
     output
 }

@@ -1,7 +1,7 @@
-//! The 36 workloads: which GPU application runs with which mix of CPU applications.
+//! The 36 workloads: pairs of a GPU application and a mix of CPU applications.
 //!
 //! In: `papers/src/hetero/published/pairs.toml`, and the types of the GPU applications from
-//! `papers/src/hetero/published/hetero.toml`. Out: pairs in the file's order, counted from 1. `draw.rs` drew the file once.
+//! `papers/src/hetero/published/hetero.toml`. Out: pairs in the file's order, counted from 1. `draw.rs` drew the pairs of the file.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use super::super::published::{GpuType, applications};
 
-/// What CPU applications ask of the memory (Table III).
+/// The memory intensity of CPU applications (Table III).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub(super) enum CpuType {
-    /// Little.
+    /// Low memory intensity.
     L,
-    /// More.
+    /// Medium memory intensity.
     M,
-    /// Much.
+    /// High memory intensity.
     H,
 }
 
@@ -36,23 +36,23 @@ impl fmt::Display for Kind {
     }
 }
 
-/// All nine, in the paper's order.
+/// Returns all nine kinds, in the paper's order.
 pub(super) fn kinds() -> impl Iterator<Item = Kind> {
     GPU_TYPES.into_iter().flat_map(|gpu| CPU_TYPES.map(|cpu| Kind(gpu, cpu)))
 }
 
-/// A workload.
+/// A workload: a GPU application with a mix of CPU applications.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Pair {
-    /// The GPU application, as Table II abbreviates it.
+    /// The GPU application by its abbreviation in Table II.
     pub(super) gpu: String,
-    /// The mix of CPU applications.
+    /// The mix of CPU applications by its name in Table IV.
     pub(super) mix: String,
 }
 
 impl Pair {
-    /// Which of the nine kinds it is.
+    /// Returns the kind of the workload, one of nine.
     pub(super) fn kind(&self) -> Kind {
         let gpu = applications().iter().find(|application| application.name == self.gpu).map_or(GpuType::M, |application| application.kind);
         Kind(gpu, mix_type(&self.mix))
@@ -89,19 +89,19 @@ fn file() -> &'static File {
     })
 }
 
-/// The seed of the draw, and the pairs that it was to contain.
-pub(super) fn drawn_from() -> (u64, &'static [Pair]) {
+/// Returns the seed of the draw, and the pairs that the draw had to contain.
+pub(super) fn recorded_draw() -> (u64, &'static [Pair]) {
     (file().seed, &file().named)
 }
 
-/// All pairs.
+/// Returns all pairs of the file.
 pub(super) fn all() -> &'static [Pair] {
     &file().pair
 }
 
-/// The numbers, from 1, of the pairs of the quick study: of each kind the first that the paper names, else the first whose GPU
-/// application no other kind has.
-pub(super) fn quick() -> Vec<usize> {
+/// Returns the numbers, from 1, of the pairs of the quick study: of each kind the first pair that the paper names, otherwise the first
+/// pair whose GPU application no other chosen pair has.
+pub(super) fn quick_numbers() -> Vec<usize> {
     let of = |kind: Kind| all().iter().filter(move |pair| pair.kind() == kind);
     let named = |kind: Kind| of(kind).find(|pair| file().named.contains(pair));
     let mut chosen: Vec<&Pair> = kinds().filter_map(named).collect();
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_quick_study_has_one_pair_of_each_kind() {
-        let kinds_of: std::collections::BTreeSet<Kind> = quick().iter().map(|&number| all()[number - 1].kind()).collect();
-        assert_eq!((quick().len(), kinds_of.len()), (9, 9));
+        let kinds_of: std::collections::BTreeSet<Kind> = quick_numbers().iter().map(|&number| all()[number - 1].kind()).collect();
+        assert_eq!((quick_numbers().len(), kinds_of.len()), (9, 9));
     }
 }

@@ -1,4 +1,4 @@
-//! The plots: gains by kind of workload, overall speed-ups, fixed limits, metrics, and limits of warps over time.
+//! Plots of gains by kind of workload, overall speed-ups, fixed limits, metrics, and warp limits over time.
 
 use warpshard_report::bars::{Bars, Group};
 use warpshard_report::plot::{Form, Plot, Series};
@@ -7,42 +7,42 @@ use warpshard_lab::statistics::{harmonic_mean, mean};
 
 use super::pairs::{Pair, kinds};
 use super::results::Results;
-use super::scheme::{LIMITS, Scheme, System};
+use super::scheme::{FIXED_LIMITS, Scheme, System};
 use super::span::Total;
-use super::tables::{alphas, negligible, relative_oss};
+use super::tables::{alphas, negligible_stall_mc, relative_oss};
 
-/// What Figures 16 and 17 compare, as many as a chart can show.
-const SHOWN: [Scheme; 4] = [Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1), Scheme::CmBal(4)];
+/// The schemes of Figures 16 and 17 that are plotted; a chart has four colours.
+const PLOTTED_SCHEMES: [Scheme; 4] = [Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1), Scheme::CmBal(4)];
 /// The schemes of Figures 15 and 18.
-const MANAGED: [Scheme; 2] = [Scheme::CmCpu, Scheme::CmBal(1)];
+const METRIC_SCHEMES: [Scheme; 2] = [Scheme::CmCpu, Scheme::CmBal(1)];
 
-/// Adds all plots whose schemes were run.
+/// Adds the plots whose schemes were run.
 pub(super) fn add(results: &Results, output: &mut StudyOutput) {
     let ran = |schemes: &[Scheme]| schemes.iter().all(|scheme| results.schemes.contains(scheme));
-    if ran(&SHOWN) {
+    if ran(&PLOTTED_SCHEMES) {
         let gain = |pair: &Pair, scheme| results.gain(System::Base, pair, scheme);
-        add_bars(results, output, "gpu.svg", "GPU performance", "over 48 warps", &SHOWN, Some(1.0), &|pair, scheme| {
+        add_bars(results, output, "gpu.svg", "GPU performance", "over 48 warps", &PLOTTED_SCHEMES, Some(1.0), &|pair, scheme| {
             Some(gain(pair, scheme).gpu)
         });
-        add_bars(results, output, "cpu.svg", "CPU weighted speed-up", "over 48 warps", &SHOWN, Some(1.0), &|pair, scheme| {
+        add_bars(results, output, "cpu.svg", "CPU weighted speed-up", "over 48 warps", &PLOTTED_SCHEMES, Some(1.0), &|pair, scheme| {
             Some(gain(pair, scheme).cpu)
         });
         output.plot("oss.svg", oss(results));
     }
-    if ran(&MANAGED) {
+    if ran(&METRIC_SCHEMES) {
         add_bars(
             results,
             output,
             "active-warps.svg",
             "Active warps",
             "warps per SM",
-            &MANAGED,
+            &METRIC_SCHEMES,
             None,
-            &|pair, scheme| Some(results.of(pair, scheme).active_warps()),
+            &|pair, scheme| Some(results.run_of(pair, scheme).active_warps()),
         );
         let over = |pair: &Pair, scheme, least: f64, of: &dyn Fn(&super::job::Measured) -> f64| {
-            let base = of(results.of(pair, Scheme::All));
-            (base > least).then(|| of(results.of(pair, scheme)) / base)
+            let base = of(results.run_of(pair, Scheme::All));
+            (base > least).then(|| of(results.run_of(pair, scheme)) / base)
         };
         add_bars(
             results,
@@ -50,17 +50,17 @@ pub(super) fn add(results: &Results, output: &mut StudyOutput) {
             "stall-mc.svg",
             "stall_mc per cycle",
             "over 48 warps",
-            &MANAGED,
+            &METRIC_SCHEMES,
             Some(1.0),
-            &|pair, scheme| over(pair, scheme, negligible(), &|run| run.per_cycle(Total::StallMc)),
+            &|pair, scheme| over(pair, scheme, negligible_stall_mc(), &|run| run.per_cycle(Total::StallMc)),
         );
         let name = "stall-gpu.svg";
-        add_bars(results, output, name, "stall_gpu per GPU instruction", "over 48 warps", &MANAGED, Some(1.0), &|pair, scheme| {
+        add_bars(results, output, name, "stall_gpu per GPU instruction", "over 48 warps", &METRIC_SCHEMES, Some(1.0), &|pair, scheme| {
             over(pair, scheme, 0.0, &|run| run.stall_gpu_per_instruction())
         });
         output.plot("over-time.svg", over_time(results));
     }
-    let fixed: Vec<Scheme> = LIMITS.iter().take(3).copied().map(Scheme::Static).chain([Scheme::CmBal(1)]).collect();
+    let fixed: Vec<Scheme> = FIXED_LIMITS.iter().take(3).copied().map(Scheme::Static).chain([Scheme::CmBal(1)]).collect();
     if ran(&fixed) {
         add_bars(
             results,
@@ -75,7 +75,8 @@ pub(super) fn add(results: &Results, output: &mut StudyOutput) {
     }
 }
 
-/// A group of bars per kind of workload: the harmonic mean of ratios, which stand on a line, or the mean of numbers.
+/// Adds a chart with a group of bars per kind of workload: harmonic means if `line`, the baseline of ratios, is given, otherwise
+/// arithmetic means.
 #[expect(clippy::too_many_arguments, reason = "a chart has as many texts")]
 fn add_bars(
     results: &Results,
@@ -114,13 +115,13 @@ fn oss(results: &Results) -> Plot {
     }
 }
 
-/// Figure 13: PATH with L1 and H1 under both schemes, or another pair where these were not run.
+/// Plots Figure 13: PATH with L1 and H1 under both schemes, or another pair if neither was run.
 fn over_time(results: &Results) -> Plot {
     let path: Vec<&Pair> =
         results.all().into_iter().filter(|pair| pair.gpu == "PATH" && ["L1", "H1"].contains(&pair.mix.as_str())).collect();
     let pairs = if path.is_empty() { results.all().into_iter().take(1).collect() } else { path };
     let line = |pair: &Pair, scheme: Scheme| {
-        let run = results.of(pair, scheme);
+        let run = results.run_of(pair, scheme);
         let step = 100.0 / run.limits.len().max(1) as f64;
         let points = run.limits.iter().enumerate().map(|(i, limit)| ((i as f64 + 0.5) * step, *limit)).collect();
         Series { name: format!("{scheme}, {pair}"), points }
@@ -130,6 +131,6 @@ fn over_time(results: &Results) -> Plot {
         x: "part of the run [%]".into(),
         y: "warps per SM, mean".into(),
         form: Form::Lines,
-        series: pairs.iter().flat_map(|pair| MANAGED.map(|scheme| line(pair, scheme))).collect(),
+        series: pairs.iter().flat_map(|pair| METRIC_SCHEMES.map(|scheme| line(pair, scheme))).collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! The runs' figures, and what follows from several of them: speed-ups over runs alone, and over the baseline.
+//! Figures of the runs, and speed-ups over runs alone and over the baseline.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,15 +17,15 @@ pub(super) struct Results {
     runs: BTreeMap<Job, Measured>,
     /// The pairs with their numbers.
     pub(super) pairs: Vec<(usize, &'static Pair)>,
-    /// Those that were run on the other systems.
-    pub(super) elsewhere: Vec<&'static Pair>,
-    /// The schemes, the baseline first.
+    /// The pairs that were also run on the other systems.
+    pub(super) other_system_pairs: Vec<&'static Pair>,
+    /// The schemes that were run, the baseline first.
     pub(super) schemes: Vec<Scheme>,
     /// GPU applications whose models were fitted to their type.
     fitted: BTreeSet<String>,
 }
 
-/// Speed-ups of a pair; 1 is what they are over.
+/// Speed-ups of a pair over the baseline, which is 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Gain {
     /// CPU weighted speed-up.
@@ -38,15 +38,15 @@ impl Results {
     pub(super) fn new(
         runs: impl IntoIterator<Item = (Job, Measured)>,
         pairs: Vec<(usize, &'static Pair)>,
-        elsewhere: Vec<&'static Pair>,
+        other_system_pairs: Vec<&'static Pair>,
         schemes: Vec<Scheme>,
     ) -> Self {
         let is_fitted = |gpu: &String| crate::catalogue().model(&model_name(gpu), 1, &[]).is_ok_and(|model| !model.fitted_to.is_empty());
         let fitted = pairs.iter().map(|(_, pair)| pair.gpu.clone()).filter(is_fitted).collect();
-        Self { runs: runs.into_iter().collect(), pairs, elsewhere, schemes, fitted }
+        Self { runs: runs.into_iter().collect(), pairs, other_system_pairs, schemes, fitted }
     }
 
-    /// A headline over pairs on a system: in percent over 1, from a ratio of several pairs under a scheme.
+    /// Returns the headline of a scheme over pairs on a system, in percent over 1. `ratio` computes the ratio of a group of pairs.
     pub(super) fn headline(&self, system: System, pairs: &[&Pair], scheme: Scheme, ratio: &dyn Fn(&[&Pair]) -> Option<f64>) -> Headline {
         let run = |pair: &Pair, scheme| &self.get(&together(system, pair, scheme)).counts;
         let cut =
@@ -60,42 +60,42 @@ impl Results {
         Headline::new(pairs, &by)
     }
 
-    /// Runs that were cut before everything had reached its count.
-    pub(super) fn cut(&self) -> usize {
+    /// Returns the number of runs that were cut before the CPU cores and the GPU application reached their counts.
+    pub(super) fn cut_runs(&self) -> usize {
         self.runs.values().filter(|run| !run.counts.cpu_through || !run.counts.gpu_through).count()
     }
 
-    /// All runs in the order of their jobs.
+    /// Returns all runs in the order of their jobs.
     pub(super) fn runs(&self) -> impl Iterator<Item = (&Job, &Measured)> {
         self.runs.iter()
     }
 
-    /// A run.
+    /// Returns the measurements of a job.
     ///
     /// # Panics
-    /// When the study has none of this job.
+    /// If the study did not run this job.
     pub(super) fn get(&self, job: &Job) -> &Measured {
         self.runs.get(job).unwrap_or_else(|| panic!("the study has no run of {job}"))
     }
 
-    /// The run of a pair on the baseline's system.
-    pub(super) fn of(&self, pair: &Pair, scheme: Scheme) -> &Measured {
+    /// Returns the run of a pair on the chip of Table I.
+    pub(super) fn run_of(&self, pair: &Pair, scheme: Scheme) -> &Measured {
         self.get(&together(System::Base, pair, scheme))
     }
 
-    /// SU of a run: its GPU application's speed over that alone.
+    /// Returns SU of a run: the speed of its GPU application relative to its speed alone.
     pub(super) fn gpu_speedup(&self, job: &Job) -> Option<f64> {
         let alone = gpu_alone(job.system, job.gpu.as_deref()?);
         gpu_speedup(self.get(job).gpu_ipc(), self.get(&alone).gpu_ipc())
     }
 
-    /// WS of a run.
+    /// Returns WS, the CPU weighted speed-up of a run.
     pub(super) fn weighted_speedup(&self, job: &Job) -> Option<f64> {
         let alone = |name: &str| self.get(&cpu_alone(job.system, name)).cores().next().map_or(0.0, |(_, ipc)| ipc);
         weighted_speedup(self.get(job).cores().map(|(name, ipc)| (ipc, alone(name))))
     }
 
-    /// What a scheme gains over the baseline's scheme on the same system.
+    /// Returns the gain of a scheme over the baseline scheme on the same system.
     pub(super) fn gain(&self, system: System, pair: &Pair, scheme: Scheme) -> Gain {
         let [ours, base] = [scheme, Scheme::All].map(|scheme| {
             let job = together(system, pair, scheme);
@@ -104,40 +104,40 @@ impl Results {
         Gain { cpu: ours.cpu / base.cpu, gpu: ours.gpu / base.gpu }
     }
 
-    /// CPU performance with the GPU off, over the baseline's.
+    /// Returns the CPU performance with the GPU off, relative to the baseline.
     pub(super) fn gpu_off(&self, pair: &Pair) -> f64 {
         let of = |job: &Job| self.weighted_speedup(job).unwrap_or(f64::NAN);
         of(&without_gpu(pair)) / of(&together(System::Base, pair, Scheme::All))
     }
 
-    /// The pairs of which `wanted` holds.
+    /// Returns the pairs whose kind satisfies `wanted`.
     pub(super) fn pairs_of(&self, wanted: impl Fn(Kind) -> bool) -> Vec<&'static Pair> {
         self.pairs.iter().map(|(_, pair)| *pair).filter(|pair| wanted(pair.kind())).collect()
     }
 
-    /// All pairs.
+    /// Returns all pairs of the study.
     pub(super) fn all(&self) -> Vec<&'static Pair> {
         self.pairs_of(|_| true)
     }
 
-    /// The harmonic means over `pairs` of what a scheme gains.
+    /// Returns the harmonic mean of a scheme's gain over `pairs`.
     pub(super) fn mean_gain(&self, system: System, pairs: &[&Pair], scheme: Scheme) -> Option<Gain> {
         let gains: Vec<Gain> = pairs.iter().map(|pair| self.gain(system, pair, scheme)).collect();
         let mean = |of: fn(&Gain) -> f64| harmonic_mean(gains.iter().map(of));
         Some(Gain { cpu: mean(|gain| gain.cpu)?, gpu: mean(|gain| gain.gpu)? })
     }
 
-    /// The mean over `pairs` of a quantity over that of the baseline; pairs whose baseline is `least` or lower are left out.
+    /// Returns the mean over `pairs` of a quantity relative to the baseline; pairs whose baseline is `least` or lower are left out.
     pub(super) fn mean_relative(&self, pairs: &[&Pair], scheme: Scheme, least: f64, of: impl Fn(&Measured) -> f64) -> Option<f64> {
         let relative = |pair: &&Pair| {
-            let base = of(self.of(pair, Scheme::All));
-            (base > least).then(|| of(self.of(pair, scheme)) / base)
+            let base = of(self.run_of(pair, Scheme::All));
+            (base > least).then(|| of(self.run_of(pair, scheme)) / base)
         };
         mean(pairs.iter().filter_map(relative))
     }
 }
 
-/// "+12.0" of a ratio of 1.12, in percent.
+/// Formats a ratio as a change in percent: 1.12 gives "+12.0".
 pub(super) fn percent(ratio: f64) -> String {
     if ratio.is_finite() { format!("{:+.1}", (ratio - 1.0) * 100.0) } else { "-".to_owned() }
 }

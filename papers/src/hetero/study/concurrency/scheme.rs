@@ -1,4 +1,4 @@
-//! What is compared: the schemes that limit the GPU's concurrency, and the systems that they are tried on.
+//! The compared schemes that limit the GPU's concurrency, and the systems on which they run.
 
 use std::fmt;
 
@@ -10,45 +10,45 @@ use warpshard_control::Controller;
 use super::super::published::concurrency;
 use super::super::setup::Split;
 
-/// How the GPU's concurrency is managed.
+/// A scheme that manages the GPU's concurrency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) enum Scheme {
-    /// All 48 warps, greedy then oldest: the baseline.
+    /// The baseline: all 48 warps, scheduled greedy then oldest.
     All,
-    /// DYNCTA.
+    /// DYNCTA, which adapts the CTA limit of each SM.
     DynCta,
-    /// CCWS, which throttles warps in the SM by lost locality.
+    /// CCWS, which throttles warps inside the SM by lost locality.
     Ccws,
-    /// CM-CPU.
+    /// CM-CPU: one warp limit for all SMs.
     CmCpu,
-    /// CM-BAL1 to CM-BAL4.
+    /// CM-BAL1 to CM-BAL4: a warp limit per SM.
     CmBal(u32),
-    /// A fixed limit of warps (SWL).
+    /// A fixed warp limit (SWL).
     Static(u32),
 }
 
 impl Scheme {
-    /// Its controller.
+    /// Creates the controller of the scheme, if it has one.
     ///
     /// # Errors
-    /// When the policy refuses its parameters; a message for the user.
+    /// If the policy rejects its parameters; a message for the user.
     pub(super) fn controllers(self) -> Result<Vec<Box<dyn Controller>>, TaskError> {
         self.policy().map(|text| Ok(crate::catalogue().controller(&text)?)).into_iter().collect()
     }
 
-    /// Its policy with parameters, if it has one.
+    /// Returns the policy of the scheme with its parameters, if it has one.
     fn policy(self) -> Option<String> {
         match self {
             Self::All | Self::Ccws => None,
             Self::DynCta => Some(concurrency().own.policies.dyncta.clone()),
             Self::CmCpu => Some("cm_cpu".into()),
-            // Signals of single SMs are not shown, and long runs would store millions of them.
+            // Signals of single SMs are not reported, and long runs would store millions of values.
             Self::CmBal(level) => Some(format!("cm_bal:level={level},record=[]")),
             Self::Static(warps) => Some(format!("static_limit:warps={warps}")),
         }
     }
 
-    /// Settings of the machine that it needs.
+    /// Returns the machine settings that the scheme needs.
     pub(super) fn overrides(self) -> Vec<(&'static str, String)> {
         match self {
             Self::Ccws => vec![("gpu.sm.ccws.enabled", "true".to_owned())],
@@ -56,7 +56,7 @@ impl Scheme {
         }
     }
 
-    /// What a result depends on besides the machine.
+    /// Returns the text that, with the machine, identifies a stored result of the scheme.
     pub(super) fn key(self) -> String {
         format!("{self} {:?}", self.policy())
     }
@@ -76,38 +76,38 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// The fixed limits that Figure 20 compares with; 48 is the baseline.
-pub(super) const LIMITS: [u32; 4] = [4, 6, 16, 24];
+/// The fixed warp limits of Figure 20; the limit 48 is the baseline.
+pub(super) const FIXED_LIMITS: [u32; 4] = [4, 6, 16, 24];
 
-/// All schemes in the order in which they are shown, the baseline first.
+/// Returns all schemes in the order of the tables, the baseline first.
 pub(super) fn schemes() -> Vec<Scheme> {
     let bal = (1..=4).map(Scheme::CmBal);
-    [Scheme::All, Scheme::DynCta, Scheme::Ccws, Scheme::CmCpu].into_iter().chain(bal).chain(LIMITS.map(Scheme::Static)).collect()
+    [Scheme::All, Scheme::DynCta, Scheme::Ccws, Scheme::CmCpu].into_iter().chain(bal).chain(FIXED_LIMITS.map(Scheme::Static)).collect()
 }
 
-/// The schemes that are tried on other systems than the baseline's.
-pub(super) const ELSEWHERE: [Scheme; 3] = [Scheme::All, Scheme::CmCpu, Scheme::CmBal(1)];
+/// The schemes that are also run on the other systems.
+pub(super) const OTHER_SYSTEM_SCHEMES: [Scheme; 3] = [Scheme::All, Scheme::CmCpu, Scheme::CmBal(1)];
 
-/// A chip.
+/// A simulated chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) enum System {
-    /// Table I: 4 GPU cores per tile.
+    /// The chip of Table I: 4 GPU cores per tile.
     Base,
-    /// 2 GPU cores per tile.
+    /// A chip with 2 GPU cores per tile.
     Two,
-    /// 6 GPU cores per tile.
+    /// A chip with 6 GPU cores per tile.
     Six,
     /// The small system of Section 6.4.
     Small,
-    /// Networks of their own for GPU and CPU cores: 3 of 4 virtual channels and 24 of 32 bytes for the GPU.
+    /// Separate networks for GPU and CPU cores: the GPU has 3 of 4 virtual channels and 24 of 32 bytes.
     Partitioned,
 }
 
-/// The systems of Section 6.4.
+/// The other systems, of Section 6.4.
 pub(super) const SYSTEMS: [System; 4] = [System::Two, System::Six, System::Small, System::Partitioned];
 
 impl System {
-    /// The built-in machine.
+    /// Returns the name of the built-in machine.
     pub(super) fn machine(self) -> &'static str {
         match self {
             Self::Base | Self::Partitioned => "hetero",
@@ -117,7 +117,7 @@ impl System {
         }
     }
 
-    /// Settings of it.
+    /// Returns the machine settings that the system changes.
     pub(super) fn overrides(self) -> Vec<(&'static str, String)> {
         match self {
             Self::Partitioned => Split::network(1).overrides().into(),

@@ -1,9 +1,10 @@
-//! From when to when a run is measured (Section 5): a controller that turns no knob, counts, and ends the run.
+//! The measured span of a run (Section 5): a controller that sets no knob, counts, and ends the run.
 //!
-//! In: the chip's counters at multiples of [`STEP`] core cycles. Out: what was counted, sent once, when the run is over. The span begins
-//! when the slowest CPU core is warm and the GPU application has begun. All CPU cores are measured over the same cycles, from there
-//! until the slowest has retired its count; the GPU application until it has issued its count or is through once, or has done enough
-//! for a shortened run. Neither stops there, so that each is measured with the other; the run ends with the later.
+//! In: the chip's counters at multiples of [`STEP_CYCLES`] core cycles. Out: the counts, sent once at the end of the run. The span begins
+//! when the slowest CPU core is warm and the GPU application has started. All CPU cores are measured over the same cycles, from there
+//! until the slowest core has retired its count. The GPU application is measured until it has issued its count, has ended once, or has
+//! done enough for a shortened run. Both keep running after their own measurement, so each is always measured with the other; the run
+//! ends when both are measured.
 
 use crossbeam_channel::Sender;
 use serde::{Deserialize, Serialize};
@@ -11,80 +12,80 @@ use serde::{Deserialize, Serialize};
 use warpshard_base::KernelIndex;
 use warpshard_control::{Controller, DecisionSet, EventKind, EventSelector, KnobSet, Observation, STALL_GPU, Table, Trigger};
 
-/// Core cycles between two looks: the interval of the controllers that are compared, whose cuts it shares.
-pub(super) const STEP: u64 = 1024;
+/// Core cycles between two checks; equal to the interval of the compared controllers, so that both use the same cuts.
+pub(super) const STEP_CYCLES: u64 = 1024;
 
-/// When a run has been measured.
+/// The counts at which the measurement ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Goals {
     /// Instructions that every CPU core retires before the span begins.
     pub(super) warm: u64,
-    /// Instructions of the slowest CPU core, from the start of the run.
+    /// Instructions of the slowest CPU core at which the CPU measurement ends, counted from the start of the run.
     pub(super) cpu: u64,
-    /// Warp instructions of the GPU application in the span.
+    /// Warp instructions in the span at which the GPU measurement ends.
     pub(super) gpu: u64,
-    /// Warp instructions and core cycles with which both it has been measured, too.
+    /// Warp instructions and core cycles that, both reached, also end the GPU measurement.
     pub(super) gpu_enough: (u64, u64),
-    /// The last launch of the GPU application's first pass; without an application, `None`.
+    /// The last launch of the GPU application's first pass; `None` without a GPU application.
     pub(super) pass: Option<KernelIndex>,
-    /// Core cycles of the span at which it ends all the same.
+    /// Core cycles after which the span is cut; `None` never cuts it.
     pub(super) longest: Option<u64>,
 }
 
-/// What a CPU core did in the span.
+/// Counts of a CPU core over the span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Core {
     /// Instructions retired.
     pub(super) instructions: u64,
-    /// Cycles of its clock.
+    /// Cycles of the CPU clock.
     pub(super) cycles: u64,
-    /// Reads sent to the network: misses of its L2.
+    /// Reads sent to the network, which are the core's L2 misses.
     pub(super) reads: u64,
 }
 
-/// What was counted in a span.
+/// Counts over a span.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Counts {
     /// Core cycle at which the span began.
     pub(super) start: u64,
     /// Core cycles of the span.
     pub(super) cycles: u64,
-    /// The CPU cores, until the slowest had its count.
+    /// Counts of the CPU cores, until the slowest core reached its goal.
     pub(super) cores: Vec<Core>,
-    /// Whether it reached its count.
+    /// `true` if the slowest CPU core reached its goal.
     pub(super) cpu_through: bool,
-    /// Warp instructions until the GPU application had its count or was through.
+    /// Warp instructions until the GPU application reached its goal or ended.
     pub(super) gpu_issued: u64,
-    /// Core cycles of the same.
+    /// Core cycles until the GPU application reached its goal or ended.
     pub(super) gpu_cycles: u64,
-    /// Whether it got there.
+    /// `true` if the GPU application reached its goal or ended.
     pub(super) gpu_through: bool,
-    /// Sums over the span, in the order of [`Total`].
+    /// Totals over the span, in the order of [`Total`].
     pub(super) totals: [u64; Total::COUNT],
 }
 
-/// Sums over all SMs, partitions or CPU cores, over the whole span.
+/// Totals over all SMs, partitions or CPU cores and the whole span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Total {
-    /// Warp instructions.
+    /// Warp instructions issued by all SMs.
     Issued,
-    /// Scheduler cycles without an issue, warps being there: the `stall_gpu` of all SMs.
+    /// Scheduler cycles with resident warps but without an issue: the `stall_gpu` of all SMs.
     StallGpu,
     /// Partition cycles in which a full queue refused a request.
     StallMc,
     /// Partition cycles in which the reply network refused a reply.
     StallNet,
-    /// Accesses of the LLC.
+    /// Accesses to the LLC.
     LlcAccesses,
-    /// Those whose line was absent and not on its way.
+    /// LLC accesses whose line was neither present nor already requested.
     LlcMisses,
     /// DRAM cycles in which data moved.
     DramBusy,
-    /// Reads of CPU cores under way, summed over cycles of their clock.
+    /// Outstanding reads of the CPU cores, summed over CPU cycles.
     ReadCycles,
-    /// Reads sent by CPU cores.
+    /// Reads sent by the CPU cores.
     Reads,
-    /// Resident warps, summed over SMs and cycles.
+    /// Resident warps, summed over SMs and core cycles.
     WarpCycles,
 }
 
@@ -93,13 +94,13 @@ impl Total {
 }
 
 impl Counts {
-    /// A sum over the span.
+    /// Returns a total over the span.
     pub(super) fn total(&self, total: Total) -> u64 {
         self.totals[total as usize]
     }
 }
 
-/// The controller.
+/// The controller that measures the span of a run.
 #[derive(Debug, warpshard_state::State)]
 #[state(fixed)]
 pub(super) struct Span {
@@ -113,12 +114,12 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// A controller that sends what it counted to `result`.
+    /// Creates a controller that sends its counts to `result`.
     pub(super) fn new(goals: Goals, result: Sender<Counts>) -> Self {
         Self { goals, result, counts: Counts::default(), retired: Vec::new(), begun: false, over: false }
     }
 
-    fn slowest(&self) -> u64 {
+    fn slowest_retired(&self) -> u64 {
         self.retired.iter().copied().min().unwrap_or(u64::MAX)
     }
 
@@ -154,9 +155,9 @@ impl Span {
         }
     }
 
-    /// Looks at what has been reached; the run is over when nothing is left to be measured.
-    fn judge(&mut self, seen: &Observation<'_>) {
-        let slowest = self.slowest();
+    /// Checks the goals; ends the run when both sides are measured or the span is cut.
+    fn check_goals(&mut self, seen: &Observation<'_>) {
+        let slowest = self.slowest_retired();
         let Goals { cpu, gpu, gpu_enough, pass, longest, .. } = self.goals;
         let counts = &mut self.counts;
         let passed = seen.events.iter().any(|event| Some(event.kind) == pass.map(EventKind::KernelEnded));
@@ -165,7 +166,7 @@ impl Span {
         counts.cpu_through |= slowest >= cpu;
         self.over = (counts.gpu_through && counts.cpu_through) || longest.is_some_and(|longest| counts.cycles >= longest);
         if self.over {
-            // The receiver outlives the run.
+            // The receiver outlives the run, so sending cannot fail.
             let _ = self.result.send(counts.clone());
         }
     }
@@ -178,7 +179,7 @@ impl Controller for Span {
 
     fn triggers(&self) -> Vec<Trigger> {
         let passed = self.goals.pass.map(|pass| Trigger::On(EventSelector::KernelEnded(Some(pass))));
-        [Trigger::Every(STEP)].into_iter().chain(passed).collect()
+        [Trigger::Every(STEP_CYCLES)].into_iter().chain(passed).collect()
     }
 
     fn is_over(&self) -> bool {
@@ -189,7 +190,7 @@ impl Controller for Span {
         KnobSet::of(&[])
     }
 
-    /// What it measured goes to another thread.
+    /// The counts are sent through a channel, which a checkpoint cannot hold.
     fn can_be_saved(&self) -> bool {
         false
     }
@@ -202,10 +203,10 @@ impl Controller for Span {
         }
         if self.begun {
             self.count(seen);
-            self.judge(seen);
+            self.check_goals(seen);
         } else {
             let issued = seen.sms.column("issued").map_or(0, |column| seen.sms.sum(column));
-            self.begun = self.slowest() >= self.goals.warm && (self.goals.pass.is_none() || issued > 0);
+            self.begun = self.slowest_retired() >= self.goals.warm && (self.goals.pass.is_none() || issued > 0);
             self.counts.start = seen.cycle.0;
         }
     }
@@ -215,7 +216,7 @@ impl Controller for Span {
 mod tests {
     use super::*;
     use warpshard_base::Cycle;
-    use warpshard_control::{Facts, Seen};
+    use warpshard_control::{Facts, ObservedEvent};
     use warpshard_stats::CounterInfo;
 
     const PASS: EventKind = EventKind::KernelEnded(KernelIndex(1));
@@ -232,30 +233,29 @@ mod tests {
         Goals { warm: 100, cpu: 1000, gpu: 5000, gpu_enough: (5000, 0), pass: Some(KernelIndex(1)), longest: None }
     }
 
-    /// A span over CPU cores and one SM.
-    struct Stand {
+    /// A test bench: a span over CPU cores and one SM.
+    struct TestBench {
         span: Span,
         result: crossbeam_channel::Receiver<Counts>,
         cycle: u64,
     }
 
-    impl Stand {
+    impl TestBench {
         fn new(goals: Goals) -> Self {
             let (send, result) = crossbeam_channel::unbounded();
             Self { span: Span::new(goals, send), result, cycle: 0 }
         }
 
-        /// A cut one step on, at which each CPU core has retired and the SM has issued so much since the last one: whether the run
-        /// is over.
+        /// Advances one step with the given instructions retired per CPU core and issued by the SM; returns `true` if the run is over.
         fn cut(&mut self, retired: &[u64], issued: u64, events: &[EventKind]) -> bool {
-            self.cycle += STEP;
+            self.cycle += STEP_CYCLES;
             let cpus: Vec<u64> = retired.iter().zip([2, 4]).flat_map(|(retired, reads)| [*retired, 1463, reads]).collect();
-            let events: Vec<Seen> = events.iter().map(|&kind| Seen { cycle: Cycle(self.cycle), kind }).collect();
+            let events: Vec<ObservedEvent> = events.iter().map(|&kind| ObservedEvent { cycle: Cycle(self.cycle), kind }).collect();
             let (sms, partitions, cores) = (SMS.each_ref(), PARTITIONS.each_ref(), CPUS.each_ref());
             let issued = [issued, 7, 900];
             let seen = Observation {
                 cycle: Cycle(self.cycle),
-                interval: STEP,
+                interval: STEP_CYCLES,
                 facts: &Facts::default(),
                 sms: Table::new(&sms, &issued),
                 partitions: Table::new(&partitions, &[3, 1, 20]),
@@ -276,16 +276,16 @@ mod tests {
 
     #[test]
     fn the_span_begins_with_warm_cores_and_a_running_kernel_and_ends_with_the_later_goal() {
-        let mut stand = Stand::new(goals());
-        assert!(!stand.cut(&[500, 50], 0, &[]), "the slower core is cold");
-        assert!(!stand.cut(&[500, 60], 0, &[]), "the kernel has not begun");
-        assert!(!stand.cut(&[500, 10], 90, &[]), "the span begins here");
-        assert!(!stand.cut(&[500, 400], 4000, &[]));
-        assert!(!stand.cut(&[500, 400], 400, &[]));
-        assert!(!stand.cut(&[500, 100], 500, &[]), "the slower core has 1020 now, the kernel 4900");
-        assert!(stand.cut(&[500, 100], 600, &[]));
-        let counts = stand.result.try_recv().unwrap();
-        assert_eq!((counts.start, counts.cycles, counts.gpu_issued, counts.gpu_cycles), (3 * STEP, 4 * STEP, 5500, 4 * STEP));
+        let mut bench = TestBench::new(goals());
+        assert!(!bench.cut(&[500, 50], 0, &[]), "the slower core is cold");
+        assert!(!bench.cut(&[500, 60], 0, &[]), "the kernel has not begun");
+        assert!(!bench.cut(&[500, 10], 90, &[]), "the span begins here");
+        assert!(!bench.cut(&[500, 400], 4000, &[]));
+        assert!(!bench.cut(&[500, 400], 400, &[]));
+        assert!(!bench.cut(&[500, 100], 500, &[]), "the slower core has 1020 now, the kernel 4900");
+        assert!(bench.cut(&[500, 100], 600, &[]));
+        let counts = bench.result.try_recv().unwrap();
+        assert_eq!((counts.start, counts.cycles, counts.gpu_issued, counts.gpu_cycles), (3 * STEP_CYCLES, 4 * STEP_CYCLES, 5500, 4 * STEP_CYCLES));
         let core = |instructions, reads| Core { instructions, cycles: 3 * 1463, reads };
         assert_eq!(counts.cores, [core(1500, 6), core(900, 12)], "both until the slower one was through");
         let totals = [Total::StallGpu, Total::StallMc, Total::StallNet, Total::LlcAccesses].map(|total| counts.total(total));
@@ -294,20 +294,20 @@ mod tests {
 
     #[test]
     fn an_application_that_is_through_once_has_been_measured() {
-        let mut stand = Stand::new(goals());
-        stand.cut(&[100, 100], 1, &[]);
-        assert!(!stand.cut(&[100, 100], 300, &[PASS]));
-        assert!(stand.cut(&[900, 900], 300, &[]));
-        let counts = stand.result.try_recv().unwrap();
-        assert_eq!((counts.gpu_issued, counts.gpu_cycles, counts.gpu_through, counts.total(Total::Issued)), (300, STEP, true, 600));
+        let mut bench = TestBench::new(goals());
+        bench.cut(&[100, 100], 1, &[]);
+        assert!(!bench.cut(&[100, 100], 300, &[PASS]));
+        assert!(bench.cut(&[900, 900], 300, &[]));
+        let counts = bench.result.try_recv().unwrap();
+        assert_eq!((counts.gpu_issued, counts.gpu_cycles, counts.gpu_through, counts.total(Total::Issued)), (300, STEP_CYCLES, true, 600));
     }
 
     #[test]
     fn a_shortened_run_ends_with_fewer_instructions_but_not_before_its_time() {
         let ends = |issued: u64| {
-            let mut stand = Stand::new(Goals { gpu_enough: (600, 3 * STEP), ..goals() });
-            stand.cut(&[100, 100], 1, &[]);
-            [(); 4].map(|()| stand.cut(&[900, 900], issued, &[]))
+            let mut bench = TestBench::new(Goals { gpu_enough: (600, 3 * STEP_CYCLES), ..goals() });
+            bench.cut(&[100, 100], 1, &[]);
+            [(); 4].map(|()| bench.cut(&[900, 900], issued, &[]))
         };
         assert_eq!(ends(250), [false, false, true, true], "enough instructions after three steps");
         assert_eq!(ends(150), [false, false, false, true], "after three steps there are 450");
@@ -316,18 +316,18 @@ mod tests {
 
     #[test]
     fn a_span_that_takes_too_long_ends_and_shows_what_was_not_reached() {
-        let mut stand = Stand::new(Goals { longest: Some(2 * STEP), pass: None, ..goals() });
-        assert!(!stand.cut(&[100, 100], 0, &[]));
-        assert!(!stand.cut(&[10, 10], 0, &[]));
-        assert!(stand.cut(&[10, 10], 0, &[]));
-        let counts = stand.result.try_recv().unwrap();
+        let mut bench = TestBench::new(Goals { longest: Some(2 * STEP_CYCLES), pass: None, ..goals() });
+        assert!(!bench.cut(&[100, 100], 0, &[]));
+        assert!(!bench.cut(&[10, 10], 0, &[]));
+        assert!(bench.cut(&[10, 10], 0, &[]));
+        let counts = bench.result.try_recv().unwrap();
         assert_eq!((counts.cpu_through, counts.gpu_through, counts.cores[1].instructions), (false, true, 20));
     }
 
     #[test]
     fn without_cpu_cores_the_kernel_alone_is_measured() {
-        let mut stand = Stand::new(goals());
-        assert_eq!([0, 5, 4999, 1].map(|issued| stand.cut(&[], issued, &[])), [false, false, false, true]);
-        assert_eq!(stand.result.try_recv().unwrap().cores, []);
+        let mut bench = TestBench::new(goals());
+        assert_eq!([0, 5, 4999, 1].map(|issued| bench.cut(&[], issued, &[])), [false, false, false, true]);
+        assert_eq!(bench.result.try_recv().unwrap().cores, []);
     }
 }

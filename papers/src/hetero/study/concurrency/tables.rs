@@ -1,4 +1,4 @@
-//! The tables: the baseline, gains by kind of workload, their metrics, overall speed-ups, other systems, and all runs.
+//! Tables of the baseline, gains by kind of workload, their metrics, overall speed-ups, other systems, and all runs.
 
 use warpshard_lab::output::StudyOutput;
 use warpshard_lab::statistics::{harmonic_mean, mean};
@@ -9,21 +9,21 @@ use super::metrics::overall;
 use super::pairs::{CPU_TYPES, GPU_TYPES, Kind, Pair, kinds};
 use super::results::{Gain, Results, percent};
 use super::runs::{gpu_alone, together, without_gpu};
-use super::scheme::{ELSEWHERE, SYSTEMS, Scheme, System};
+use super::scheme::{OTHER_SYSTEM_SCHEMES, SYSTEMS, Scheme, System};
 use super::span::Total;
 
-/// Adds all tables.
+/// Adds all tables to the output.
 pub(super) fn add(results: &Results, output: &mut StudyOutput) {
     baseline(results, output);
     gains(results, output);
     metrics(results, output);
     oss(results, output);
     systems(results, output);
-    alone(results, output);
+    applications_alone(results, output);
     runs(results, output);
 }
 
-/// A row's name with the pairs that it is over.
+/// Returns the rows of a table: the name and the pairs of each group of workloads.
 pub(super) fn groups(results: &Results) -> Vec<(String, Vec<&'static Pair>)> {
     let of_kind = kinds().map(|kind| (kind.to_string(), results.pairs_of(|other| other == kind)));
     let of_gpu = GPU_TYPES.map(|gpu| (format!("GPU type {gpu:?}"), results.pairs_of(|Kind(other, _)| other == gpu)));
@@ -76,13 +76,13 @@ fn baseline(results: &Results, output: &mut StudyOutput) {
     }
 }
 
-/// Columns of gains: every scheme but the baseline.
-fn others(results: &Results) -> Vec<Scheme> {
+/// Returns the schemes with a column of gains: all but the baseline.
+fn managed_schemes(results: &Results) -> Vec<Scheme> {
     results.schemes.iter().copied().filter(|scheme| *scheme != Scheme::All).collect()
 }
 
 fn gains(results: &Results, output: &mut StudyOutput) {
-    let schemes = others(results);
+    let schemes = managed_schemes(results);
     let names: Vec<String> = schemes.iter().map(ToString::to_string).collect();
     let header = |first: &str| [first.to_owned()].into_iter().chain(names.clone()).collect::<Vec<_>>();
     let table = |of: fn(Gain) -> f64| -> Vec<Vec<String>> {
@@ -99,7 +99,7 @@ fn gains(results: &Results, output: &mut StudyOutput) {
     for (number, pair) in &results.pairs {
         for scheme in &schemes {
             let gain = results.gain(System::Base, pair, *scheme);
-            let run = results.of(pair, *scheme);
+            let run = results.run_of(pair, *scheme);
             pairs.push(vec![
                 number.to_string(),
                 pair.to_string(),
@@ -118,19 +118,19 @@ fn gains(results: &Results, output: &mut StudyOutput) {
     output.table("pairs.csv", &header, pairs);
 }
 
-/// A quantity of pairs under a scheme, as text.
+/// A function that formats a quantity of pairs under a scheme.
 type Cell<'a> = dyn Fn(&[&Pair], Scheme) -> Option<String> + 'a;
 
-/// What the metrics and the limits are under the schemes that manage them (Figures 15 and 18).
+/// Adds the metrics and the active warps under the schemes that manage them (Figures 15 and 18).
 fn metrics(results: &Results, output: &mut StudyOutput) {
-    let shown: Vec<Scheme> = others(results).into_iter().filter(|scheme| !matches!(scheme, Scheme::Static(_))).collect();
+    let shown: Vec<Scheme> = managed_schemes(results).into_iter().filter(|scheme| !matches!(scheme, Scheme::Static(_))).collect();
     let mut header = vec!["kind".to_owned()];
     for name in ["active warps", "stall_mc %", "stall_gpu/instr. %", "LLC accesses %"] {
         header.extend(shown.iter().map(|scheme| format!("{scheme} {name}")));
     }
     let of: [&Cell<'_>; 4] = [
-        &|pairs, scheme| mean(pairs.iter().map(|pair| results.of(pair, scheme).active_warps())).map(|warps| format!("{warps:.1}")),
-        &|pairs, scheme| results.mean_relative(pairs, scheme, negligible(), |run| run.per_cycle(Total::StallMc)).map(percent),
+        &|pairs, scheme| mean(pairs.iter().map(|pair| results.run_of(pair, scheme).active_warps())).map(|warps| format!("{warps:.1}")),
+        &|pairs, scheme| results.mean_relative(pairs, scheme, negligible_stall_mc(), |run| run.per_cycle(Total::StallMc)).map(percent),
         &|pairs, scheme| results.mean_relative(pairs, scheme, 0.0, Measured::stall_gpu_per_instruction).map(percent),
         &|pairs, scheme| results.mean_relative(pairs, scheme, 0.0, |run| run.per_cycle(Total::LlcAccesses)).map(percent),
     ];
@@ -142,20 +142,21 @@ fn metrics(results: &Results, output: &mut StudyOutput) {
     output.section("Active warps, and stalls and LLC accesses over 48 warps", "metrics.csv", header, rows);
 }
 
-/// A `stall_mc` below this is none, and relative changes of it mean nothing.
-pub(super) fn negligible() -> f64 {
+/// Returns the `stall_mc` below which relative changes are meaningless.
+pub(super) fn negligible_stall_mc() -> f64 {
     concurrency().own.margins.negligible
 }
 
-/// The weights of Figure 19.
+/// Returns the values of alpha of Figure 19.
 pub(super) fn alphas() -> impl Iterator<Item = f64> {
     (0..=10).map(|tenth| f64::from(tenth) / 10.0)
 }
 
-/// OSS of a scheme over the baseline's: the harmonic mean over pairs of (1 - alpha) WS + alpha SU, both over the baseline's.
+/// Returns the OSS of a scheme relative to the baseline: the harmonic mean over pairs of (1 - alpha) WS + alpha SU, with both WS and SU
+/// relative to the baseline.
 ///
-/// The paper's WS is a sum over 14 cores and its SU at most 1, so that the printed sum would be WS alone up to alpha = 0.9; that schemes
-/// with +24 % and -11 %, and with +7 % twice, meet near 0.5 (Section 6.2) holds of relative values.
+/// The paper's WS is a sum over 14 cores and its SU is at most 1, so WS would dominate the printed sum up to alpha = 0.9. Only relative
+/// values agree with Section 6.2, where schemes with +24 % and -11 %, and with +7 % twice, are equal near 0.5.
 pub(super) fn relative_oss(results: &Results, scheme: Scheme, alpha: f64) -> Option<f64> {
     harmonic_mean(results.all().into_iter().map(|pair| {
         let gain = results.gain(System::Base, pair, scheme);
@@ -164,7 +165,7 @@ pub(super) fn relative_oss(results: &Results, scheme: Scheme, alpha: f64) -> Opt
 }
 
 fn oss(results: &Results, output: &mut StudyOutput) {
-    let schemes = others(results);
+    let schemes = managed_schemes(results);
     let header = ["alpha".to_owned()].into_iter().chain(schemes.iter().map(ToString::to_string)).collect();
     let cell = |scheme: &Scheme, alpha| relative_oss(results, *scheme, alpha).map_or_else(|| "-".into(), percent);
     let row = |alpha: f64| [format!("{alpha:.1}")].into_iter().chain(schemes.iter().map(|scheme| cell(scheme, alpha))).collect();
@@ -172,12 +173,12 @@ fn oss(results: &Results, output: &mut StudyOutput) {
 }
 
 fn systems(results: &Results, output: &mut StudyOutput) {
-    let pairs = &results.elsewhere;
+    let pairs = &results.other_system_pairs;
     if pairs.is_empty() {
         return;
     }
     let mut header = vec!["system".to_owned(), "pairs".to_owned()];
-    let managed = || ELSEWHERE.into_iter().filter(|scheme| *scheme != Scheme::All);
+    let managed = || OTHER_SYSTEM_SCHEMES.into_iter().filter(|scheme| *scheme != Scheme::All);
     header.extend(managed().flat_map(|scheme| ["GPU", "CPU"].map(|of| format!("{scheme} {of} %"))));
     let names = pairs.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let row = |system: System| {
@@ -191,7 +192,7 @@ fn systems(results: &Results, output: &mut StudyOutput) {
     output.section("Other systems, over 48 warps on each, %", "systems.csv", header, rows);
 }
 
-fn alone(results: &Results, output: &mut StudyOutput) {
+fn applications_alone(results: &Results, output: &mut StudyOutput) {
     let mut rows = Vec::new();
     for application in applications() {
         let job = gpu_alone(System::Base, &application.name);
@@ -282,7 +283,7 @@ fn runs(results: &Results, output: &mut StudyOutput) {
             format!("{:.1}", 1000.0 * run.per_cycle(Total::LlcAccesses)),
             format!("{:.4}", run.per_cycle(Total::LlcMisses) / run.per_cycle(Total::LlcAccesses).max(f64::MIN_POSITIVE)),
             format!("{:.4}", run.bandwidth()),
-            format!("{:.2}", run.resident()),
+            format!("{:.2}", run.resident_warps()),
             format!("{:.2}", run.limit),
             run.cores().map(|(name, ipc)| format!("{name} {ipc:.4}")).collect::<Vec<_>>().join("; "),
         ]);

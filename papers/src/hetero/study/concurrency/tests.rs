@@ -1,5 +1,5 @@
-//! The comparison on made-up runs: a chip that does all that the paper states, and ones that break it in a point each; and, tiny,
-//! a study in parts and as a whole on the simulator.
+//! Tests of the comparison on synthetic runs, where a chip agrees with the paper in everything or breaks one statement, and of a tiny
+//! study on the simulator, run in parts and as a whole.
 
 use warpshard_report::ResultFile;
 use warpshard_lab::output::StudyOutput;
@@ -13,28 +13,28 @@ use super::job::{Cpus, Job, Measured};
 use super::pairs::{CpuType, Kind, Pair};
 use super::results::Results;
 use super::scheme::{Scheme, System, schemes};
-use super::span::{Core, Counts, STEP, Total};
+use super::span::{Core, Counts, STEP_CYCLES, Total};
 use super::{ConcurrencyOptions, jobs, report, run};
 use crate::hetero::study::published::{compare, concurrency};
 
-/// How a made-up chip differs from the paper's.
+/// The statement of the paper that a synthetic chip breaks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Break {
+enum BrokenClaim {
     Nothing,
-    /// CM-CPU costs the GPU nothing.
+    /// CM-CPU does not slow the GPU.
     CmCpuIsFree,
     /// A limit of 16 warps is better than CM-BAL1.
     StaticWins,
     /// CM-BAL1 makes BFS much slower.
     BalHurtsBfs,
-    /// A greater k helps neither.
+    /// A greater k changes neither CPU nor GPU performance.
     LevelsAreEqual,
-    /// DYNCTA is as good for CPU cores as CM-BAL1.
+    /// DYNCTA helps the CPU cores as much as CM-BAL1.
     DynctaHelpsCpus,
 }
 
-/// CPU and GPU performance over the baseline, and the limit of warps.
-fn made(kind: Kind, job: &Job, broken: Break) -> (f64, f64, f64) {
+/// Returns CPU and GPU performance relative to the baseline, and the warp limit.
+fn performance(kind: Kind, job: &Job, broken: BrokenClaim) -> (f64, f64, f64) {
     let Kind(gpu, cpu) = kind;
     let by = |h: f64, m: f64, l: f64| match gpu {
         GpuType::H => h,
@@ -45,24 +45,24 @@ fn made(kind: Kind, job: &Job, broken: Break) -> (f64, f64, f64) {
     match (job.scheme, job.system) {
         (Scheme::All, _) => (1.0, 1.0, 48.0),
         (Scheme::DynCta, _) => {
-            let helps = if broken == Break::DynctaHelpsCpus { 1.07 } else { 1.02 };
+            let helps = if broken == BrokenClaim::DynctaHelpsCpus { 1.07 } else { 1.02 };
             (helps, by(0.99, 0.99, 1.07), 40.0)
         }
         (Scheme::Ccws, _) => (1.01, by(1.0, 1.0, 1.1), 48.0),
-        (Scheme::CmCpu, _) if broken == Break::CmCpuIsFree => (1.24, by(1.0, 1.0, 1.1), fewer * by(20.0, 10.0, 4.0)),
+        (Scheme::CmCpu, _) if broken == BrokenClaim::CmCpuIsFree => (1.24, by(1.0, 1.0, 1.1), fewer * by(20.0, 10.0, 4.0)),
         (Scheme::CmCpu, _) => (1.24, by(0.75, 0.85, 1.1), fewer * by(20.0, 10.0, 4.0)),
         (Scheme::CmBal(_), System::Small) => (1.13, 1.02, 20.0),
         (Scheme::CmBal(_), System::Partitioned) => (1.08, 1.15, 20.0),
         (Scheme::CmBal(level), _) => {
-            let more = if broken == Break::LevelsAreEqual { 0.0 } else { f64::from(level - 1) };
-            let bfs = if broken == Break::BalHurtsBfs && job.gpu.as_deref() == Some("BFS") { 0.8 } else { 1.0 };
+            let more = if broken == BrokenClaim::LevelsAreEqual { 0.0 } else { f64::from(level - 1) };
+            let bfs = if broken == BrokenClaim::BalHurtsBfs && job.gpu.as_deref() == Some("BFS") { 0.8 } else { 1.0 };
             (by(1.03, 1.09, 1.09) + 0.04 * more, bfs * (by(0.97, 1.02, 1.2) - 0.02 * more), fewer * by(40.0, 16.0, 6.0))
         }
         (Scheme::Static(warps), _) => {
             let (cpu, gpu) = match warps {
                 4 => (1.2, by(0.6, 1.0, 1.15)),
                 6 => (1.15, by(0.7, 1.0, 1.1)),
-                16 if broken == Break::StaticWins => (1.0, 1.2),
+                16 if broken == BrokenClaim::StaticWins => (1.0, 1.2),
                 _ => (1.0, 0.97),
             };
             (cpu, gpu, f64::from(warps))
@@ -70,8 +70,8 @@ fn made(kind: Kind, job: &Job, broken: Break) -> (f64, f64, f64) {
     }
 }
 
-/// A run of a made-up chip.
-fn measured(job: &Job, kinds: &[(usize, &'static Pair)], broken: Break) -> Measured {
+/// Returns the measurements of a run on a synthetic chip.
+fn measured(job: &Job, kinds: &[(usize, &'static Pair)], broken: BrokenClaim) -> Measured {
     const MILLION: f64 = 1e6;
     let names = match &job.cpus {
         Cpus::Off => Vec::new(),
@@ -81,7 +81,7 @@ fn measured(job: &Job, kinds: &[(usize, &'static Pair)], broken: Break) -> Measu
     let pair = kinds.iter().find(|(_, pair)| Some(&pair.gpu) == job.gpu.as_ref() && job.cpus == Cpus::Mix(pair.mix.clone()));
     let (cpu, gpu, limit) = match (pair, &job.cpus) {
         (Some((_, pair)), _) => {
-            let (cpu, gpu, limit) = made(pair.kind(), job, broken);
+            let (cpu, gpu, limit) = performance(pair.kind(), job, broken);
             (0.5 * cpu, gpu, limit)
         }
         (None, Cpus::Mix(_)) => (0.5 * 1.69, 0.0, 48.0),
@@ -104,18 +104,18 @@ fn measured(job: &Job, kinds: &[(usize, &'static Pair)], broken: Break) -> Measu
     Measured { counts, applications: names, limit, limits: vec![limit; 4], chip: (28, 48, 4.0) }
 }
 
-fn results(broken: Break) -> (ConcurrencyOptions, Results) {
+fn results(broken: BrokenClaim) -> (ConcurrencyOptions, Results) {
     let options = ConcurrencyOptions::new(&Request::default()).unwrap();
-    let (pairs, elsewhere, schemes) = (options.pairs(), options.elsewhere(), schemes());
-    let runs = jobs(&pairs, &elsewhere, &schemes).unwrap().into_iter().map(|job| {
+    let (pairs, other_system_pairs, schemes) = (options.pairs(), options.other_system_pairs(), schemes());
+    let runs = jobs(&pairs, &other_system_pairs, &schemes).unwrap().into_iter().map(|job| {
         let run = measured(&job, &pairs, broken);
         (job, run)
     });
-    let results = Results::new(runs, pairs.clone(), elsewhere, schemes.clone());
+    let results = Results::new(runs, pairs.clone(), other_system_pairs, schemes.clone());
     (options, results)
 }
 
-fn verdicts(broken: Break) -> Vec<(String, Verdict)> {
+fn verdicts(broken: BrokenClaim) -> Vec<(String, Verdict)> {
     let findings = findings(&results(broken).1);
     let verdicts = compare(&concurrency().values, &findings, &mut StudyOutput::new("test", String::new()));
     assert_eq!((findings.len(), verdicts.len()), (concurrency().values.len(), concurrency().values.len()));
@@ -124,7 +124,7 @@ fn verdicts(broken: Break) -> Vec<(String, Verdict)> {
 
 #[test]
 fn a_chip_that_does_what_the_paper_states_holds_in_every_figure() {
-    for (id, verdict) in verdicts(Break::Nothing) {
+    for (id, verdict) in verdicts(BrokenClaim::Nothing) {
         assert_eq!(verdict, Verdict::Holds, "{id}");
     }
 }
@@ -132,11 +132,11 @@ fn a_chip_that_does_what_the_paper_states_holds_in_every_figure() {
 #[test]
 fn a_chip_that_breaks_a_figure_misses_it() {
     for (broken, ids) in [
-        (Break::CmCpuIsFree, &["cm-cpu-on-gpu", "cm-cpu-on-types", "oss-of-cm-cpu"][..]),
-        (Break::StaticWins, &["static-on-gpu"]),
-        (Break::LevelsAreEqual, &["cm-bal-trades"]),
-        (Break::BalHurtsBfs, &["cm-bal1-worst-gpu"]),
-        (Break::DynctaHelpsCpus, &["dyncta-on-cpus", "dyncta-below-half"]),
+        (BrokenClaim::CmCpuIsFree, &["cm-cpu-on-gpu", "cm-cpu-on-types", "oss-of-cm-cpu"][..]),
+        (BrokenClaim::StaticWins, &["static-on-gpu"]),
+        (BrokenClaim::LevelsAreEqual, &["cm-bal-trades"]),
+        (BrokenClaim::BalHurtsBfs, &["cm-bal1-worst-gpu"]),
+        (BrokenClaim::DynctaHelpsCpus, &["dyncta-on-cpus", "dyncta-below-half"]),
     ] {
         let verdicts = verdicts(broken);
         for id in ids {
@@ -147,7 +147,7 @@ fn a_chip_that_breaks_a_figure_misses_it() {
 
 #[test]
 fn the_report_has_the_baseline_first_and_a_file_for_every_table_and_plot() {
-    let (options, results) = results(Break::Nothing);
+    let (options, results) = results(BrokenClaim::Nothing);
     let output = report(&results, &options);
     assert_eq!(output.column("workload").map(|column| column.len()), Some(9));
     assert_eq!(output.figure_named("published values that hold"), Some(concurrency().values.len() as f64));
@@ -159,9 +159,9 @@ fn the_report_has_the_baseline_first_and_a_file_for_every_table_and_plot() {
 }
 
 #[test]
-fn runs_alone_are_made_once_for_all_pairs_and_chips_that_need_them() {
+fn runs_alone_are_shared_between_pairs_and_chips() {
     let options = ConcurrencyOptions::new(&Request { full: true, ..Request::default() }).unwrap();
-    let jobs = jobs(&options.pairs(), &options.elsewhere(), &schemes()).unwrap();
+    let jobs = jobs(&options.pairs(), &options.other_system_pairs(), &schemes()).unwrap();
     let count = |wanted: &dyn Fn(&Job) -> bool| jobs.iter().filter(|job| wanted(job)).count();
     assert_eq!(count(&|job| job.system == System::Base && job.cpus == Cpus::Off), 13);
     assert_eq!(count(&|job| matches!(job.cpus, Cpus::One(_)) && job.system == System::Two), 0, "idle SMs are not counted");
@@ -170,13 +170,13 @@ fn runs_alone_are_made_once_for_all_pairs_and_chips_that_need_them() {
 }
 
 #[test]
-fn parts_of_a_study_put_together_are_the_bytes_of_the_whole() {
+fn a_study_run_in_parts_has_the_bytes_of_the_whole() {
     let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
     let schemes = [Scheme::All, Scheme::DynCta, Scheme::CmCpu, Scheme::CmBal(1)];
     let files = |pairs, folder: &tempfile::TempDir| -> Vec<ResultFile> {
         let options = ConcurrencyOptions {
             scale: 0.0005,
-            longest: Some(8 * STEP),
+            longest: Some(8 * STEP_CYCLES),
             pairs: vec![pairs],
             ..ConcurrencyOptions::new(&Request { full: true, ..Request::default() }).unwrap()
         };
@@ -202,9 +202,9 @@ fn parts_of_a_study_put_together_are_the_bytes_of_the_whole() {
 fn a_configuration_chooses_programs_and_the_clock_and_keeps_to_the_headline_schemes() {
     let of = |name: &str| ConcurrencyOptions::new(&Request { configuration: Some(name.to_owned()), ..Request::default() });
     let half = of("half-programs").unwrap();
-    assert!(half.inputs.programs && half.overrides.iter().any(|set| format!("{set:?}").contains("700 MHz")));
-    assert_eq!((half.inputs.schemes().len(), half.elsewhere().len()), (4, 0));
-    assert_eq!(of("models").unwrap().inputs.schemes(), schemes());
+    assert!(half.configuration.programs && half.overrides.iter().any(|set| format!("{set:?}").contains("700 MHz")));
+    assert_eq!((half.configuration.schemes().len(), half.other_system_pairs().len()), (4, 0));
+    assert_eq!(of("models").unwrap().configuration.schemes(), schemes());
     let error = of("programmes").unwrap_err().to_string();
     assert!(error.contains("--configuration programmes: expected one of models, programs, half, half-programs"), "{error}");
 }

@@ -1,23 +1,23 @@
-//! Which number of cores is sampled next (Section 4.4.2.2).
+//! The next number of cores to sample (Section 4.4.2.2).
 //!
 //! In: the IPC of a sample with a number of cores. Out: the next number, or the number found. The first sample uses all
 //! cores; fewer cores must reach its IPC times the threshold.
 //!
-//! ONAC then samples one core. Its first estimate is the number of cores at which that core's IPC, scaled linearly, reaches the
-//! threshold; each further estimate is where the line through the last two samples reaches it. Estimates are rounded up and grow
-//! by at least one, also where noise makes the line fall (the thesis leaves rounding open). An estimate of all cores needs no sample.
-//! Seq-Det removes one core per sample until the threshold is missed.
+//! ONAC then samples one core. Its first estimate is the number of cores at which the IPC of one core, scaled linearly, reaches the
+//! threshold; each further estimate is the point where the line through the last two samples reaches the threshold. Estimates are
+//! rounded up and grow by at least one, even if noise makes the line fall (the thesis does not state the rounding). An estimate of
+//! all cores needs no sample. Seq-Det removes one core per sample until the IPC falls below the threshold.
 
-/// Which search is used.
+/// The search for the number of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum Search {
     /// Estimates from a line through the last two samples.
     Onac,
-    /// One core less per sample.
+    /// One core fewer per sample.
     SeqDet,
 }
 
-/// What comes next.
+/// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A sample with this number of cores.
@@ -32,20 +32,20 @@ pub(super) struct Estimator {
     search: Search,
     all: u32,
     share: f64,
-    /// The IPC to reach, once it is known.
+    /// The IPC to reach; `None` before the sample of all cores.
     threshold: Option<f64>,
     /// Cores and IPC of the previous sample.
     previous: Option<(u32, f64)>,
 }
 
 impl Estimator {
-    /// A search among 1 to `all` cores for `share` of the IPC of all.
+    /// Creates a search among 1 to `all` cores for the number with `share` of the IPC of all cores.
     pub(super) fn new(search: Search, all: u32, share: f64) -> Self {
         Self { search, all, share, threshold: None, previous: None }
     }
 
-    /// Takes a sample.
-    pub(super) fn sampled(&mut self, cores: u32, ipc: f64) -> Next {
+    /// Records the sample of `cores` cores and returns the next step.
+    pub(super) fn add_sample(&mut self, cores: u32, ipc: f64) -> Next {
         let Some(threshold) = self.threshold else {
             self.threshold = Some(self.share * ipc);
             return match self.search {
@@ -60,7 +60,7 @@ impl Estimator {
             Search::SeqDet => Next::Sample(cores - 1),
             Search::Onac if ipc >= threshold => Next::Found(cores),
             Search::Onac => {
-                // The first line goes through the origin.
+                // The first line passes through the origin.
                 let (before, below) = self.previous.replace((cores, ipc)).unwrap_or((0, 0.0));
                 let per_core = (ipc - below) / f64::from(cores - before);
                 let next = self.crossing(cores, ipc, threshold, per_core);
@@ -69,7 +69,7 @@ impl Estimator {
         }
     }
 
-    /// Where a line through the sample, rising by `per_core`, reaches the threshold.
+    /// Returns the number of cores at which a line through the sample, with slope `per_core`, reaches the threshold.
     fn crossing(&self, cores: u32, ipc: f64, threshold: f64, per_core: f64) -> u32 {
         if per_core <= 0.0 {
             return cores + 1;
@@ -83,12 +83,12 @@ impl Estimator {
 mod tests {
     use super::*;
 
-    /// The numbers that are sampled after the first, and the one found, where `ipc` is the IPC of a number.
-    fn walk(search: Search, ipc: impl Fn(u32) -> f64) -> (Vec<u32>, u32) {
+    /// Returns the numbers sampled after the first sample, and the number found; `ipc` returns the IPC of a number of cores.
+    fn search_sequence(search: Search, ipc: impl Fn(u32) -> f64) -> (Vec<u32>, u32) {
         let mut estimator = Estimator::new(search, 32, 0.98);
         let (mut cores, mut samples) = (32, Vec::new());
         loop {
-            match estimator.sampled(cores, ipc(cores)) {
+            match estimator.add_sample(cores, ipc(cores)) {
                 Next::Found(found) => return (samples, found),
                 Next::Sample(next) => {
                     samples.push(next);
@@ -98,8 +98,8 @@ mod tests {
         }
     }
 
-    /// Backprop's second kernel as Figures 4.8 and 4.12 describe it: 8.2 times one core's IPC would be enough, but the curve
-    /// flattens from 9 cores on and saturates at 12.
+    /// Backprop's second kernel in Figures 4.8 and 4.12: at one core's IPC, 8.2 cores would suffice, but the curve flattens from 9 cores
+    /// on and saturates at 12.
     fn backprop(cores: u32) -> f64 {
         match cores {
             1 => 12.0,
@@ -112,18 +112,18 @@ mod tests {
 
     #[test]
     fn backprop_is_estimated_at_9_10_11_and_12() {
-        assert_eq!(walk(Search::Onac, backprop), (vec![1, 9, 10, 11, 12], 12));
+        assert_eq!(search_sequence(Search::Onac, backprop), (vec![1, 9, 10, 11, 12], 12));
     }
 
     #[test]
     fn pathfinder_is_estimated_at_31_and_then_needs_all_32() {
-        // Almost linear: one core promises the threshold at 31 (Figure 4.11).
+        // Pathfinder scales almost linearly; by the IPC of one core, 31 cores reach the threshold (Figure 4.11).
         let pathfinder = |cores: u32| if cores == 1 { 1.02 } else { f64::from(cores) };
-        assert_eq!(walk(Search::Onac, pathfinder), (vec![1, 31], 32));
+        assert_eq!(search_sequence(Search::Onac, pathfinder), (vec![1, 31], 32));
     }
 
     #[test]
-    fn a_falling_line_asks_for_one_core_more() {
+    fn a_falling_line_adds_one_core() {
         let ipc = |cores: u32| match cores {
             32 => 100.0,
             1 => 20.0,
@@ -131,25 +131,25 @@ mod tests {
             6 => 15.0,
             _ => 99.0,
         };
-        assert_eq!(walk(Search::Onac, ipc), (vec![1, 5, 6, 7], 7));
+        assert_eq!(search_sequence(Search::Onac, ipc), (vec![1, 5, 6, 7], 7));
         let falling = |cores: u32| if cores == 32 { 100.0 } else { 97.0 - f64::from(cores) };
-        assert_eq!(walk(Search::Onac, falling).1, 32);
+        assert_eq!(search_sequence(Search::Onac, falling).1, 32);
     }
 
     #[test]
     fn estimates_grow_by_at_least_one() {
         let mut estimator = Estimator::new(Search::Onac, 32, 1.0);
-        estimator.sampled(32, 10.0);
-        assert_eq!(estimator.sampled(1, 2.5), Next::Sample(4));
-        assert_eq!(estimator.sampled(4, 9.999), Next::Sample(5));
+        estimator.add_sample(32, 10.0);
+        assert_eq!(estimator.add_sample(1, 2.5), Next::Sample(4));
+        assert_eq!(estimator.add_sample(4, 9.999), Next::Sample(5));
     }
 
     #[test]
-    fn seq_det_takes_one_core_away_until_the_threshold_is_missed() {
-        let (samples, found) = walk(Search::SeqDet, |cores| f64::from(cores.min(28)));
+    fn seq_det_removes_cores_until_the_threshold_is_missed() {
+        let (samples, found) = search_sequence(Search::SeqDet, |cores| f64::from(cores.min(28)));
         assert_eq!((samples.first(), samples.last(), found), (Some(&31), Some(&27), 28));
-        let (samples, found) = walk(Search::SeqDet, f64::from);
+        let (samples, found) = search_sequence(Search::SeqDet, f64::from);
         assert_eq!((samples, found), (vec![31], 32), "one sample too many costs a compute-bound kernel little");
-        assert_eq!(walk(Search::SeqDet, |_| 1.0).1, 1);
+        assert_eq!(search_sequence(Search::SeqDet, |_| 1.0).1, 1);
     }
 }

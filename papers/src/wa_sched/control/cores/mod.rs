@@ -1,17 +1,18 @@
-//! ONAC and Seq-Det (Section 4.4): how many cores a kernel needs; the others are turned off.
+//! ONAC and Seq-Det (Section 4.4): find the number of cores that a kernel needs and turn the other cores off.
 //!
 //! In: starts and ends of CTAs, events of paused SMs that have drained, instructions issued. Out: the power state of every SM.
 //!
 //! Both sample the IPC with different numbers of active cores. A sample lasts four CTA waves: four times the CTAs that the active
-//! cores hold at once. Waves are counted, not computed, so another limit on the CTAs of a core makes them smaller. Between
-//! samples, cores that are no longer needed are paused, which keeps their CTAs, or paused cores are resumed (4.4.2.5); the others
-//! keep running, since only a request to pause stops issue. When the number is found, the paused cores finish their CTAs and
-//! are power-gated. The two policies differ in the number that they try next (`estimate.rs`).
+//! cores hold at the same time. Waves are counted, not computed, so a tighter CTA limit makes them smaller. Between
+//! samples, cores that are no longer needed are paused, which keeps their CTAs, or paused cores are resumed (4.4.2.5); the other
+//! cores keep running, since only a request to pause stops issue. When the number is found, the paused cores finish their CTAs and
+//! are power-gated. The two policies differ in the next number that they sample (`estimate.rs`).
 //!
 //! "The requested cores wait for the instructions in-flight to complete" (4.4.2.4) is taken to mean the instructions in flight
-//! when the sample is requested, so that all of the sample's instructions were issued with its number of cores. Where cores are
-//! paused, the sample begins when they have drained; the others' instructions have completed by then, too. Where cores are
-//! resumed, it begins after the time that the last pause took to drain. The first sample begins immediately: all cores are active.
+//! when the sample is requested, so that all instructions of the sample were issued with its number of cores. If cores are
+//! paused, the sample begins when they have drained; the instructions of the other cores have completed by then, too. If cores are
+//! resumed, the sample begins after a delay equal to the drain time of the last pause. The first sample begins immediately, since
+//! all cores are active.
 //!
 //! A kernel whose last CTA is dispatched before the number is found keeps all cores.
 
@@ -27,8 +28,8 @@ use estimate::{Estimator, Next};
 
 pub use estimate::Search;
 
-/// CTA waves of a sample (Section 4.4.2.4).
-const WAVES: u32 = 4;
+/// Default length of a sample in CTA waves (Section 4.4.2.4).
+const WAVES_PER_SAMPLE: u32 = 4;
 
 /// The parameters of [`CoreGating`].
 #[derive(Clone, Debug, Deserialize)]
@@ -43,11 +44,11 @@ pub struct Parameters {
 
 impl Default for Parameters {
     fn default() -> Self {
-        Self { threshold: 0.98, waves: WAVES, warm: 0, gate: true, stop_after: 0 }
+        Self { threshold: 0.98, waves: WAVES_PER_SAMPLE, warm: 0, gate: true, stop_after: 0 }
     }
 }
 
-/// ONAC or Seq-Det, running.
+/// The ONAC or Seq-Det controller.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct CoreGating {
     search: Search,
@@ -57,17 +58,17 @@ pub struct CoreGating {
     kernel: KernelIndex,
     sms: u32,
     columns: Option<Columns>,
-    /// CTAs on each SM, at the last cut.
+    /// CTAs on each SM at the last cut.
     resident: Vec<u64>,
     /// CTAs that a core held in the last sample.
     per_core: u64,
-    /// When the search began.
+    /// The cycle at which the first sample began.
     begun: Cycle,
-    /// Cycles that the cores paused last took to drain.
+    /// Cycles that the most recently paused cores took to drain.
     flight: u64,
 }
 
-/// The columns of the counters that are read.
+/// Columns of the counters that the policy reads.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 struct Columns {
     issued: usize,
@@ -86,37 +87,37 @@ impl Columns {
 enum Stage {
     /// No kernel runs.
     Idle,
-    /// All cores run until this number of CTAs has ended.
+    /// All cores run until `left` CTAs have ended.
     Warming { left: u64 },
     /// All but `cores` cores are paused; a sample begins when they have drained.
     Pausing { estimator: Estimator, cores: u32, since: Cycle, loud: Vec<bool> },
-    /// Some of `cores` cores were paused and are resumed; a sample begins when the others' instructions in flight have completed.
+    /// Paused cores have resumed, and `cores` cores are active; a sample begins when the instructions in flight have completed.
     Resuming { estimator: Estimator, cores: u32, until: Cycle },
-    /// `cores` are sampled until a number of waves of their CTAs has ended: `held` is the most that each held at once.
+    /// `cores` cores are sampled for some waves of their CTAs; `held` is the maximum number of CTAs on each core.
     Sampling { estimator: Estimator, cores: u32, since: Cycle, ended: u64, held: Vec<u64>, instructions: u64 },
-    /// The number is found, or the search was abandoned.
+    /// The number is found, or the search has ended without a number.
     Settled,
-    /// The number is found; the run ends after this number of further CTAs of the first `cores`.
+    /// The number is found; the run ends after `left` further CTAs of the first `cores` cores.
     Ending { cores: u32, left: u64 },
     /// The run may end.
     Over,
 }
 
 impl CoreGating {
-    /// ONAC's name.
+    /// Name of the ONAC policy.
     pub const ONAC: &'static str = "onac";
-    /// Seq-Det's name.
+    /// Name of the Seq-Det policy.
     pub const SEQ_DET: &'static str = "seq_det";
-    /// The parameters of both.
+    /// Names of the parameters of both policies with their help texts.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
-        ("threshold", "share of the IPC with all cores that must be reached; 0.98 when not given"),
-        ("waves", "CTA waves of a sample; 4 when not given"),
-        ("warm", "CTA waves before the first sample; 0 when not given"),
-        ("gate", "whether cores that are not needed are turned off; true when not given"),
-        ("stop_after", "CTA waves after which a run ends once the number is found; 0, which is never, when not given"),
+        ("threshold", "share of the IPC with all cores that must be reached; 0.98 by default"),
+        ("waves", "CTA waves of a sample; 4 by default"),
+        ("warm", "CTA waves before the first sample; 0 by default"),
+        ("gate", "`true` to turn unneeded cores off; true by default"),
+        ("stop_after", "CTA waves after which a run ends once the number is found; 0 (never) by default"),
     ];
 
-    /// The policy with its parameters: a threshold above 0 and at most 1, at least one wave.
+    /// Creates the policy; fails unless the threshold is above 0 and at most 1 and a sample has at least one wave.
     pub fn new(search: Search, parameters: Parameters) -> Result<Self, PolicyError> {
         let (kernel, begun) = (KernelIndex(0), Cycle(0));
         let policy = Self {
@@ -133,15 +134,15 @@ impl CoreGating {
         };
         let Parameters { threshold, waves, .. } = policy.parameters;
         if !(threshold > 0.0 && threshold <= 1.0) {
-            return Err(PolicyError::parameters(policy.own_name(), format!("`threshold` = {threshold}: above 0 and at most 1 is a share")));
+            return Err(PolicyError::parameters(policy.policy_name(), format!("`threshold` = {threshold}: expected a share above 0 and at most 1")));
         }
         if waves == 0 {
-            return Err(PolicyError::parameters(policy.own_name(), "`waves` = 0 is no sample: 1 is the least"));
+            return Err(PolicyError::parameters(policy.policy_name(), "`waves` = 0: expected at least 1"));
         }
         Ok(policy)
     }
 
-    fn own_name(&self) -> &'static str {
+    fn policy_name(&self) -> &'static str {
         match self.search {
             Search::Onac => Self::ONAC,
             Search::SeqDet => Self::SEQ_DET,
@@ -152,14 +153,14 @@ impl CoreGating {
         matches!(self.stage, Stage::Warming { .. } | Stage::Pausing { .. } | Stage::Resuming { .. } | Stage::Sampling { .. })
     }
 
-    /// All cores are active again.
-    fn all_active(out: &mut DecisionSet, why: impl Into<String>) {
+    /// Activates all cores.
+    fn activate_all(out: &mut DecisionSet, why: impl Into<String>) {
         out.decide_because(Decision::Power { sm: None, state: PowerState::Active }, why);
     }
 
-    /// Changes from `working` cores to `cores` for the next sample. Only cores whose state changes receive a decision; the
+    /// Changes from `working` active cores to `cores` for the next sample. Only cores whose state changes receive a decision; the
     /// others keep running while their instructions in flight complete.
-    fn change(&mut self, estimator: Estimator, cores: u32, working: u32, why: &str, seen: &Observation<'_>, out: &mut DecisionSet) {
+    fn change_cores(&mut self, estimator: Estimator, cores: u32, working: u32, why: &str, seen: &Observation<'_>, out: &mut DecisionSet) {
         for sm in cores.min(working)..cores.max(working) {
             let state = if sm < cores { PowerState::Active } else { PowerState::Paused };
             out.decide_because(Decision::Power { sm: Some(SmId(sm as u16)), state }, why);
@@ -170,55 +171,55 @@ impl CoreGating {
         } else if self.flight > 0 {
             self.stage = Stage::Resuming { estimator, cores, until: seen.cycle.after(self.flight) };
         } else {
-            self.sample(estimator, cores, seen, out);
+            self.begin_sample(estimator, cores, seen, out);
         }
     }
 
     fn begin(&mut self, kernel: KernelIndex, seen: &Observation<'_>, out: &mut DecisionSet) {
         if !matches!(self.stage, Stage::Idle) {
-            Self::all_active(out, format!("{kernel} begins while another runs"));
+            Self::activate_all(out, format!("{kernel} starts while another kernel runs"));
         }
         self.kernel = kernel;
         if self.parameters.warm > 0 {
-            self.stage = Stage::Warming { left: u64::from(self.parameters.warm * self.sms) * u64::from(self.fit(seen)) };
+            self.stage = Stage::Warming { left: u64::from(self.parameters.warm * self.sms) * u64::from(self.ctas_per_core(seen)) };
         } else {
             self.first_sample(seen, out);
         }
     }
 
-    /// CTAs of the kernel that fit on a core.
-    fn fit(&self, seen: &Observation<'_>) -> u32 {
+    /// Returns the number of the kernel's CTAs that fit on a core.
+    fn ctas_per_core(&self, seen: &Observation<'_>) -> u32 {
         seen.facts.kernels.get(self.kernel.index()).map_or(1, |facts| facts.ctas_per_sm)
     }
 
     fn first_sample(&mut self, seen: &Observation<'_>, out: &mut DecisionSet) {
         self.begun = seen.cycle;
         let estimator = Estimator::new(self.search, self.sms, self.parameters.threshold);
-        self.sample(estimator, self.sms, seen, out);
+        self.begin_sample(estimator, self.sms, seen, out);
     }
 
-    /// Begins a sample of `cores` cores, the only active ones.
-    fn sample(&mut self, estimator: Estimator, cores: u32, seen: &Observation<'_>, out: &mut DecisionSet) {
+    /// Begins a sample with `cores` active cores.
+    fn begin_sample(&mut self, estimator: Estimator, cores: u32, seen: &Observation<'_>, out: &mut DecisionSet) {
         out.signal(None, "sample_begins", f64::from(cores));
         let held = vec![0; cores as usize];
         self.stage = Stage::Sampling { estimator, cores, since: seen.cycle, ended: 0, held, instructions: 0 };
     }
 
-    /// Ends the sample: chooses the next number or ends the search.
-    fn sampled(&mut self, mut estimator: Estimator, cores: u32, ipc: f64, seen: &Observation<'_>, out: &mut DecisionSet) {
+    /// Ends the sample: chooses the next number of cores or ends the search.
+    fn end_sample(&mut self, mut estimator: Estimator, cores: u32, ipc: f64, seen: &Observation<'_>, out: &mut DecisionSet) {
         out.signal(None, "sample_cores", f64::from(cores));
         out.signal(None, "sample_ipc", ipc);
-        match estimator.sampled(cores, ipc) {
+        match estimator.add_sample(cores, ipc) {
             Next::Sample(next) => {
                 out.signal(None, "estimate_cores", f64::from(next));
-                self.change(estimator, next, cores, &format!("IPC {ipc:.3} with {cores} cores: {next} are tried next"), seen, out);
+                self.change_cores(estimator, next, cores, &format!("IPC {ipc:.3} with {cores} cores: {next} are tried next"), seen, out);
             }
             Next::Found(found) => {
                 out.signal(None, "found_cores", f64::from(found));
                 out.signal(None, "detection_cycles", (seen.cycle.0 - self.begun.0) as f64);
                 let why = format!("IPC {ipc:.3} with {cores} cores: {found} are enough");
                 if found == self.sms || !self.parameters.gate {
-                    Self::all_active(out, why);
+                    Self::activate_all(out, why);
                 } else {
                     for sm in 0..self.sms {
                         let state = if sm < found { PowerState::Active } else { PowerState::Gated };
@@ -233,7 +234,7 @@ impl CoreGating {
         }
     }
 
-    /// Tracks the CTAs on each core.
+    /// Updates the number of CTAs on each core and returns the columns of the counters.
     fn count(&mut self, sms: &Table<'_>) -> Columns {
         let columns = *self.columns.get_or_insert_with(|| Columns::of(sms));
         self.sms = sms.rows().len() as u32;
@@ -257,10 +258,10 @@ impl CoreGating {
                     self.stage = Stage::Pausing { estimator, cores, since, loud };
                 } else {
                     self.flight = seen.cycle.0 - since.0;
-                    self.sample(estimator, cores, seen, out);
+                    self.begin_sample(estimator, cores, seen, out);
                 }
             }
-            Stage::Resuming { estimator, cores, until } if seen.cycle >= until => self.sample(estimator, cores, seen, out),
+            Stage::Resuming { estimator, cores, until } if seen.cycle >= until => self.begin_sample(estimator, cores, seen, out),
             stage @ Stage::Resuming { .. } => self.stage = stage,
             Stage::Warming { left } => match left.saturating_sub(seen.sms.sum(columns.ended)) {
                 0 => self.first_sample(seen, out),
@@ -279,7 +280,7 @@ impl CoreGating {
                 } else {
                     self.per_core = wave.div_ceil(u64::from(cores)).max(1);
                     let ipc = instructions as f64 / (seen.cycle.0 - since.0).max(1) as f64;
-                    self.sampled(estimator, cores, ipc, seen, out);
+                    self.end_sample(estimator, cores, ipc, seen, out);
                 }
             }
             Stage::Ending { cores, left } => {
@@ -296,7 +297,7 @@ impl CoreGating {
 
 impl Controller for CoreGating {
     fn name(&self) -> &str {
-        self.own_name()
+        self.policy_name()
     }
 
     fn triggers(&self) -> Vec<Trigger> {
@@ -331,11 +332,11 @@ impl Controller for CoreGating {
             match event.kind {
                 EventKind::KernelStarted(kernel) => self.begin(kernel, seen, out),
                 EventKind::KernelDispatched(kernel) if self.is_searching() => {
-                    Self::all_active(out, format!("the last CTA of {kernel} is given out: the search is over without a result"));
+                    Self::activate_all(out, format!("the last CTA of {kernel} is dispatched: the search ends without a result"));
                     self.stage = Stage::Settled;
                 }
                 EventKind::KernelEnded(_) => {
-                    Self::all_active(out, "the kernel ended");
+                    Self::activate_all(out, "the kernel ended");
                     self.stage = Stage::Idle;
                 }
                 _ => {}
@@ -361,60 +362,60 @@ mod tests {
         sms.map(|sm| EventKind::SmQuiet(SmId(sm))).collect()
     }
 
-    /// Four SMs on which nothing has happened.
+    /// A scene of four SMs whose counters are 0.
     fn scene() -> Scene {
         let mut scene = Scene { sms: Numbers::named(&["warp_instructions", "ctas_started", "ctas_ended"]), ..Scene::with_kernel(1000, 2) };
         scene.sms.values = vec![0; 12];
         scene
     }
 
-    /// The scene in which each SM did this since the last cut: instructions issued, CTAs started, CTAs ended.
-    fn did(scene: &mut Scene, each: [[u64; 3]; 4]) -> &mut Scene {
+    /// Sets the counts of each SM since the last cut: instructions issued, CTAs started, CTAs ended.
+    fn set_counts(scene: &mut Scene, each: [[u64; 3]; 4]) -> &mut Scene {
         scene.sms.values = each.concat();
         scene
     }
 
-    const NOTHING: [u64; 3] = [0; 3];
+    const NO_COUNTS: [u64; 3] = [0; 3];
 
     #[test]
-    fn only_cores_whose_part_changes_are_paused_or_go_on_between_samples_of_four_waves() {
+    fn only_cores_that_change_state_are_paused_or_resumed_between_samples() {
         let (mut scene, mut policy) = (scene(), made(CoreGating::ONAC, ""));
-        assert_eq!(scene.cut(&mut *policy, 160, &[STARTED]), "", "all cores are at work: the first sample begins at once");
+        assert_eq!(scene.cut(&mut *policy, 160, &[STARTED]), "", "all cores are active: the first sample begins immediately");
         // Two CTAs on each core, so four waves are 32 CTAs.
-        assert_eq!(did(&mut scene, [[50, 10, 8], [50, 10, 8], [50, 10, 8], [50, 9, 7]]).cut(&mut *policy, 1000, &[ended(1)]), "");
-        let one = did(&mut scene, [[50, 0, 0], [50, 0, 0], [50, 0, 0], [50, 1, 1]]).cut(&mut *policy, 2160, &[ended(3)]);
+        assert_eq!(set_counts(&mut scene, [[50, 10, 8], [50, 10, 8], [50, 10, 8], [50, 9, 7]]).cut(&mut *policy, 1000, &[ended(1)]), "");
+        let one = set_counts(&mut scene, [[50, 0, 0], [50, 0, 0], [50, 0, 0], [50, 1, 1]]).cut(&mut *policy, 2160, &[ended(3)]);
         let why = "IPC 0.200 with 4 cores: 1 are tried next";
         assert_eq!(one, format!("power 1 on sm1: {why}; power 1 on sm2: {why}; power 1 on sm3: {why}"));
-        // What the first core does before the others are quiet is no part of the sample.
-        assert_eq!(did(&mut scene, [[77, 5, 5], NOTHING, NOTHING, NOTHING]).cut(&mut *policy, 2180, &quiet(1..3)), "");
-        assert_eq!(did(&mut scene, [[33, 1, 1], NOTHING, NOTHING, NOTHING]).cut(&mut *policy, 2200, &quiet(3..4)), "");
-        // One core reaches 0.1 of 0.196, so that 2 are estimated; 2 reach 0.2.
-        let two = did(&mut scene, [[100, 8, 8], NOTHING, NOTHING, NOTHING]).cut(&mut *policy, 3200, &[ended(0)]);
+        // Instructions that the first core issues before the others have drained do not count in the sample.
+        assert_eq!(set_counts(&mut scene, [[77, 5, 5], NO_COUNTS, NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 2180, &quiet(1..3)), "");
+        assert_eq!(set_counts(&mut scene, [[33, 1, 1], NO_COUNTS, NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 2200, &quiet(3..4)), "");
+        // One core reaches an IPC of 0.1, and the threshold is 0.196, so 2 cores are estimated; 2 cores reach 0.2.
+        let two = set_counts(&mut scene, [[100, 8, 8], NO_COUNTS, NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 3200, &[ended(0)]);
         assert_eq!(two, "power 2 on sm1: IPC 0.100 with 1 cores: 2 are tried next");
-        assert_eq!(policy.alarm(), Some(Cycle(3240)), "what the first core has in flight ends as fast as that of the others did");
-        did(&mut scene, [[90, 1, 1], [90, 0, 0], NOTHING, NOTHING]).cut(&mut *policy, 3240, &[]);
+        assert_eq!(policy.alarm(), Some(Cycle(3240)), "the first core's instructions in flight take as long as the drain of the paused cores");
+        set_counts(&mut scene, [[90, 1, 1], [90, 0, 0], NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 3240, &[]);
         assert_eq!(policy.alarm(), None);
-        let found = did(&mut scene, [[100, 8, 8], [100, 8, 8], NOTHING, NOTHING]).cut(&mut *policy, 4240, &[ended(0)]);
+        let found = set_counts(&mut scene, [[100, 8, 8], [100, 8, 8], NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 4240, &[ended(0)]);
         let why = "IPC 0.200 with 2 cores: 2 are enough";
         assert_eq!(found, format!("power 2 on sm0: {why}; power 2 on sm1: {why}; power 0 on sm2: {why}; power 0 on sm3: {why}"));
         assert!(policy.triggers().iter().all(|trigger| !matches!(trigger, Trigger::On(EventSelector::CtaEnded(_)))));
         assert_eq!(
-            did(&mut scene, [NOTHING; 4]).cut(&mut *policy, 9000, &[EventKind::KernelEnded(KERNEL)]),
+            set_counts(&mut scene, [NO_COUNTS; 4]).cut(&mut *policy, 9000, &[EventKind::KernelEnded(KERNEL)]),
             "power 2 on every SM: the kernel ended"
         );
     }
 
     #[test]
-    fn seq_det_pauses_one_core_more_for_each_sample_and_gives_the_last_one_back() {
+    fn seq_det_pauses_one_more_core_per_sample_and_resumes_the_last_one() {
         let (mut scene, mut policy) = (scene(), made(CoreGating::SEQ_DET, ""));
         scene.cut(&mut *policy, 0, &[STARTED]);
-        let three = did(&mut scene, [[100, 10, 8]; 4]).cut(&mut *policy, 1000, &[ended(0)]);
+        let three = set_counts(&mut scene, [[100, 10, 8]; 4]).cut(&mut *policy, 1000, &[ended(0)]);
         assert_eq!(three, "power 1 on sm3: IPC 0.400 with 4 cores: 3 are tried next");
-        did(&mut scene, [[5, 0, 0]; 4]).cut(&mut *policy, 1020, &quiet(3..4));
-        let two = did(&mut scene, [[134, 8, 8], [134, 8, 8], [134, 8, 8], NOTHING]).cut(&mut *policy, 2020, &[ended(0)]);
+        set_counts(&mut scene, [[5, 0, 0]; 4]).cut(&mut *policy, 1020, &quiet(3..4));
+        let two = set_counts(&mut scene, [[134, 8, 8], [134, 8, 8], [134, 8, 8], NO_COUNTS]).cut(&mut *policy, 2020, &[ended(0)]);
         assert_eq!(two, "power 1 on sm2: IPC 0.402 with 3 cores: 2 are tried next");
-        did(&mut scene, [[5, 0, 0]; 4]).cut(&mut *policy, 2040, &quiet(2..3));
-        let found = did(&mut scene, [[150, 8, 8], [150, 8, 8], NOTHING, NOTHING]).cut(&mut *policy, 3040, &[ended(0)]);
+        set_counts(&mut scene, [[5, 0, 0]; 4]).cut(&mut *policy, 2040, &quiet(2..3));
+        let found = set_counts(&mut scene, [[150, 8, 8], [150, 8, 8], NO_COUNTS, NO_COUNTS]).cut(&mut *policy, 3040, &[ended(0)]);
         assert!(found.contains("power 2 on sm2: IPC 0.300 with 2 cores: 3 are enough; power 0 on sm3"), "{found}");
     }
 
@@ -422,9 +423,9 @@ mod tests {
     fn a_limit_of_ctas_makes_waves_smaller() {
         let (mut scene, mut policy) = (scene(), made(CoreGating::ONAC, ""));
         scene.cut(&mut *policy, 10, &[STARTED]);
-        // One CTA on each core, where two would fit.
-        assert_eq!(did(&mut scene, [[9, 5, 4], [9, 5, 4], [9, 5, 4], [9, 4, 3]]).cut(&mut *policy, 500, &[ended(0)]), "");
-        let over = did(&mut scene, [NOTHING, NOTHING, NOTHING, [9, 1, 1]]).cut(&mut *policy, 1000, &[ended(3)]);
+        // One CTA on each core, although two would fit.
+        assert_eq!(set_counts(&mut scene, [[9, 5, 4], [9, 5, 4], [9, 5, 4], [9, 4, 3]]).cut(&mut *policy, 500, &[ended(0)]), "");
+        let over = set_counts(&mut scene, [NO_COUNTS, NO_COUNTS, NO_COUNTS, [9, 1, 1]]).cut(&mut *policy, 1000, &[ended(3)]);
         assert!(over.contains("with 4 cores: 1 are tried next"), "{over}");
     }
 
@@ -432,9 +433,9 @@ mod tests {
     fn the_first_sample_can_wait_for_warm_caches() {
         let (mut scene, mut policy) = (scene(), made(CoreGating::ONAC, "warm = 1"));
         assert_eq!(scene.cut(&mut *policy, 0, &[STARTED]), "");
-        assert_eq!(did(&mut scene, [[9, 3, 1]; 4]).cut(&mut *policy, 900, &[ended(0)]), "", "a wave is 8 CTAs");
-        did(&mut scene, [[9, 1, 1]; 4]).cut(&mut *policy, 1000, &[ended(0)]);
-        let over = did(&mut scene, [[100, 8, 8]; 4]).cut(&mut *policy, 2000, &[ended(0)]);
+        assert_eq!(set_counts(&mut scene, [[9, 3, 1]; 4]).cut(&mut *policy, 900, &[ended(0)]), "", "a wave is 8 CTAs");
+        set_counts(&mut scene, [[9, 1, 1]; 4]).cut(&mut *policy, 1000, &[ended(0)]);
+        let over = set_counts(&mut scene, [[100, 8, 8]; 4]).cut(&mut *policy, 2000, &[ended(0)]);
         assert!(over.contains("IPC 0.400 with 4 cores: 1 are tried next"), "{over}");
     }
 
@@ -442,29 +443,29 @@ mod tests {
     fn a_run_can_end_some_waves_after_the_number_is_found() {
         let (mut scene, mut policy) = (scene(), made(CoreGating::SEQ_DET, "stop_after = 2"));
         scene.cut(&mut *policy, 10, &[STARTED]);
-        did(&mut scene, [[100, 10, 8]; 4]).cut(&mut *policy, 1010, &[ended(0)]);
-        did(&mut scene, [NOTHING; 4]).cut(&mut *policy, 1020, &quiet(3..4));
-        let found = did(&mut scene, [[80, 8, 8], [80, 8, 8], [80, 8, 8], NOTHING]).cut(&mut *policy, 2020, &[ended(0)]);
+        set_counts(&mut scene, [[100, 10, 8]; 4]).cut(&mut *policy, 1010, &[ended(0)]);
+        set_counts(&mut scene, [NO_COUNTS; 4]).cut(&mut *policy, 1020, &quiet(3..4));
+        let found = set_counts(&mut scene, [[80, 8, 8], [80, 8, 8], [80, 8, 8], NO_COUNTS]).cut(&mut *policy, 2020, &[ended(0)]);
         assert!(found.contains("IPC 0.240 with 3 cores: 4 are enough"), "{found}");
-        did(&mut scene, [[80, 4, 4], [80, 4, 4], [80, 4, 4], [80, 3, 3]]).cut(&mut *policy, 3000, &[ended(0)]);
+        set_counts(&mut scene, [[80, 4, 4], [80, 4, 4], [80, 4, 4], [80, 3, 3]]).cut(&mut *policy, 3000, &[ended(0)]);
         assert!(!policy.is_over(), "15 of 16 CTAs");
-        did(&mut scene, [NOTHING, NOTHING, NOTHING, [9, 1, 1]]).cut(&mut *policy, 3100, &[ended(3)]);
+        set_counts(&mut scene, [NO_COUNTS, NO_COUNTS, NO_COUNTS, [9, 1, 1]]).cut(&mut *policy, 3100, &[ended(3)]);
         assert!(policy.is_over());
     }
 
     #[test]
-    fn a_kernel_that_runs_out_of_ctas_gets_all_cores_back() {
+    fn a_kernel_whose_last_cta_is_dispatched_gets_all_cores() {
         let (mut scene, mut policy) = (scene(), made(CoreGating::SEQ_DET, ""));
         scene.cut(&mut *policy, 0, &[STARTED]);
         let over = scene.cut(&mut *policy, 50, &[EventKind::KernelDispatched(KERNEL)]);
-        assert_eq!(over, "power 2 on every SM: the last CTA of kernel 0 is given out: the search is over without a result");
+        assert_eq!(over, "power 2 on every SM: the last CTA of kernel 0 is dispatched: the search ends without a result");
     }
 
     #[test]
     fn impossible_parameters_are_refused() {
         let error = |parameters| CoreGating::new(Search::Onac, parameters).unwrap_err().to_string();
         let wrong = error(Parameters { threshold: 1.5, ..Parameters::default() });
-        assert_eq!(wrong, "policy `onac`: `threshold` = 1.5: above 0 and at most 1 is a share");
-        assert_eq!(error(Parameters { waves: 0, ..Parameters::default() }), "policy `onac`: `waves` = 0 is no sample: 1 is the least");
+        assert_eq!(wrong, "policy `onac`: `threshold` = 1.5: expected a share above 0 and at most 1");
+        assert_eq!(error(Parameters { waves: 0, ..Parameters::default() }), "policy `onac`: `waves` = 0: expected at least 1");
     }
 }

@@ -17,10 +17,11 @@ use warpshard_policy::registry::PolicyError;
 
 use search::{Search, State};
 
-/// The counters summed by the "stalled cycle count". A scoreboard stall is one "due to dependency from a previous instruction"
+/// Counters whose sum is the "stalled cycle count". A scoreboard stall is a stall "due to dependency from a previous instruction"
 /// (4.3.1.3): a register, a barrier, a fence, or the last memory accesses of warps that have otherwise finished. A pipeline stall
-/// is one for lack of a unit. Not included are idle schedulers without warps, and warps that are not fetched or held back by others.
-const STALLED: [&str; 8] = [
+/// is a stall for lack of an execution unit. The sum excludes idle schedulers without warps, and warps that wait for instruction fetch
+/// or are held back by a limit.
+const STALL_COUNTERS: [&str; 8] = [
     "stall_scoreboard_alu",
     "stall_scoreboard_memory",
     "stall_barrier",
@@ -35,22 +36,22 @@ const STALLED: [&str; 8] = [
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// Factor on the sampling period, 1 as in the thesis.
-    #[serde(default = "one")]
+    /// Factor on the sampling period; 1 in the thesis.
+    #[serde(default = "default_period")]
     period: f64,
-    /// Waves of CTAs after which a run ends once all searches have ended; 0 for a run that goes on.
+    /// CTA waves after which a run ends once all searches have ended; 0 for a run that continues.
     #[serde(default)]
     stop_after: u32,
-    /// Whether a cycle is stalled when all warps of the core are (4.3.1.3: "all the warps are stalled"), and not by scheduler.
+    /// `true` to count core cycles in which all warps of the core are stalled (4.3.1.3: "all the warps are stalled"), not scheduler cycles.
     #[serde(default)]
     whole_core: bool,
 }
 
-fn one() -> f64 {
+fn default_period() -> f64 {
     1.0
 }
 
-/// Perf-Sat: detection of the CTA count at which performance saturates, per core.
+/// Perf-Sat: a CTA limit per core, at the CTA count at which performance saturates.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub struct PerfSat {
     period: f64,
@@ -60,20 +61,20 @@ pub struct PerfSat {
     columns: Vec<usize>,
 }
 
-/// The progress towards the end of a run that `stop_after` ends.
+/// The progress of a run towards its end under `stop_after`.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
 enum Ending {
-    /// It ends by itself.
+    /// The policy does not end the run.
     Never,
-    /// Not every core has settled; the longest first CTA took so many cycles.
+    /// A core has not settled yet; `longest` is the longest time of a first CTA, in cycles.
     Searching { waves: u32, longest: u64 },
-    /// This number of CTAs has to end; checked again at `next`, every `longest` cycles.
+    /// The run ends after `left` further CTAs, checked at cycle `next` and then every `longest` cycles.
     Settled { left: u64, longest: u64, next: Cycle },
-    /// Now.
+    /// The run is over.
     Over,
 }
 
-/// One core's search.
+/// The search of one core.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct Core {
     kernel: KernelIndex,
@@ -85,29 +86,29 @@ struct Core {
 enum Stage {
     /// The kernel has not started.
     Waiting,
-    /// Until the first CTA ends.
+    /// The first CTA of the kernel has not ended yet.
     First { begun: Cycle },
     /// A sample is being taken.
     Sample { period: u64, end: Cycle, stalled: u64 },
-    /// The limit is found.
+    /// The search has ended.
     Done,
 }
 
 impl PerfSat {
     /// The policy's name.
     pub const NAME: &'static str = "perf_sat";
-    /// The policy's parameters.
+    /// Names of the policy's parameters with their help texts.
     pub const PARAMETERS: &'static [(&'static str, &'static str)] = &[
-        ("period", "factor on the sampling period, which is the first CTA's time times the CTAs that fit; 1 when not given"),
-        ("whole_core", "whether cycles count as stalled in which all warps of the SM are stalled, not scheduler cycles; false when not given"),
-        ("stop_after", "waves of CTAs after which a run ends once every SM has settled; 0, which is never, when not given"),
+        ("period", "factor on the sampling period, which is the first CTA's time times the CTAs that fit; 1 by default"),
+        ("whole_core", "`true` to count core cycles in which all warps of the SM are stalled, not scheduler cycles; false by default"),
+        ("stop_after", "CTA waves after which a run ends once every SM has settled; 0 (never) by default"),
     ];
 
-    /// The policy with its parameters; the factor is above 0.
+    /// Creates the policy; fails unless `period` is above 0.
     pub fn new(parameters: Parameters) -> Result<Self, PolicyError> {
         let Parameters { period, stop_after, whole_core } = parameters;
         if !(period > 0.0 && period.is_finite()) {
-            return Err(PolicyError::parameters(Self::NAME, format!("`period` = {period} is no factor: a number above 0 is one")));
+            return Err(PolicyError::parameters(Self::NAME, format!("`period` = {period}: expected a number above 0")));
         }
         let ending = if stop_after == 0 { Ending::Never } else { Ending::Searching { waves: stop_after, longest: 1 } };
         Ok(Self { period, whole_core, ending, cores: Vec::new(), columns: Vec::new() })
@@ -125,7 +126,7 @@ impl PerfSat {
 
     fn count(&mut self, sms: &Table<'_>) {
         if self.columns.is_empty() {
-            let names = if self.whole_core { &["stalled_core_cycles"] } else { &STALLED[..] };
+            let names = if self.whole_core { &["stalled_core_cycles"] } else { &STALL_COUNTERS[..] };
             self.columns = names.iter().map(|name| sms.column(name).expect("an SM counts its stalls")).collect();
         }
         for (core, row) in self.cores.iter_mut().zip(sms.rows()) {
@@ -137,8 +138,8 @@ impl PerfSat {
 }
 
 impl PerfSat {
-    /// Counts the CTAs that end once every core has settled, for a run that is to end some waves later.
-    fn near_the_end(&mut self, seen: &Observation<'_>) {
+    /// Counts the CTAs that end after every core has settled, if the run is to end some waves later.
+    fn update_ending(&mut self, seen: &Observation<'_>) {
         match &mut self.ending {
             Ending::Searching { waves, longest } if self.cores.iter().all(|core| matches!(core.stage, Stage::Done)) => {
                 let wave: u64 = self.cores.iter().map(|core| u64::from(core.search.count())).sum();
@@ -159,7 +160,7 @@ impl PerfSat {
 }
 
 impl Core {
-    /// A CTA of the kernel ended: the first one determines the length of samples.
+    /// Handles the end of a CTA: the time of the core's first CTA determines the length of its samples.
     fn cta_ended(&mut self, kernel: KernelIndex, at: Cycle, now: Cycle, factor: f64, most: u32) {
         if let Stage::First { begun } = self.stage
             && kernel == self.kernel
@@ -170,14 +171,14 @@ impl Core {
         }
     }
 
-    /// Ends the sample that is due; returns its CTA count and its stalled cycles.
-    fn sampled(&mut self, now: Cycle) -> Option<(u32, u64)> {
+    /// Ends the sample if it is due; returns its CTA count and its stalled cycles.
+    fn end_due_sample(&mut self, now: Cycle) -> Option<(u32, u64)> {
         let Stage::Sample { period, end, stalled } = self.stage else { return None };
         if end > now {
             return None;
         }
         let count = self.search.count();
-        self.search.sample(stalled);
+        self.search.add_sample(stalled);
         let next = Stage::Sample { period, end: now.after(period), stalled: 0 };
         self.stage = if self.search.state() == State::Settled { Stage::Done } else { next };
         Some((count, stalled))
@@ -192,7 +193,7 @@ impl Controller for PerfSat {
     fn triggers(&self) -> Vec<Trigger> {
         let on = |selector| Trigger::On(selector);
         let mut triggers = vec![Trigger::Start, on(EventSelector::KernelStarted(None)), on(EventSelector::KernelEnded(None))];
-        // Only the first CTA to end on an SM matters.
+        // An SM is observed until its first CTA ends.
         let firsts = (0..).zip(&self.cores).filter(|(_, core)| matches!(core.stage, Stage::Waiting | Stage::First { .. }));
         triggers.extend(firsts.map(|(sm, _)| on(EventSelector::CtaEnded(Some(SmId(sm))))));
         triggers
@@ -219,7 +220,7 @@ impl Controller for PerfSat {
         self.count(&seen.sms);
         for sm in 0..self.cores.len() {
             let core = &mut self.cores[sm];
-            let Some((count, stalled)) = core.sampled(seen.cycle) else { continue };
+            let Some((count, stalled)) = core.end_due_sample(seen.cycle) else { continue };
             let sm = SmId(sm as u16);
             out.signal(Some(sm), "stalled_cycles", stalled as f64);
             if core.search.state() == State::Settled {
@@ -230,7 +231,7 @@ impl Controller for PerfSat {
         }
         for event in seen.events {
             match event.kind {
-                // The limit is set before the next kernel's CTAs are bound.
+                // The limit is set before the next kernel's CTAs are dispatched.
                 EventKind::KernelEnded(kernel) => self.prepare(KernelIndex(kernel.0 + 1), seen, out),
                 EventKind::KernelStarted(kernel) => {
                     if self.cores.first().is_none_or(|core| core.kernel != kernel) {
@@ -250,7 +251,7 @@ impl Controller for PerfSat {
                 _ => {}
             }
         }
-        self.near_the_end(seen);
+        self.update_ending(seen);
     }
 }
 
@@ -262,9 +263,9 @@ mod tests {
 
     const KERNEL: KernelIndex = KernelIndex(0);
 
-    /// Two SMs on which 8 CTAs fit.
+    /// A scene of two SMs on which 8 CTAs fit.
     fn scene() -> Scene {
-        let columns = [&["issued", "stall_no_warps"], &STALLED[..]].concat();
+        let columns = [&["issued", "stall_no_warps"], &STALL_COUNTERS[..]].concat();
         Scene { sms: Numbers::named(&columns), ..Scene::with_kernel(1000, 8) }
     }
 
@@ -290,9 +291,9 @@ mod tests {
     }
 
     #[test]
-    fn cycles_of_the_whole_core_count_alone_where_they_are_asked_for() {
+    fn whole_core_counts_only_cycles_with_all_warps_stalled() {
         let mut policy = made(PerfSat::NAME, "whole_core = true");
-        let columns = [&["issued", "stalled_core_cycles", "stall_no_warps"], &STALLED[..]].concat();
+        let columns = [&["issued", "stalled_core_cycles", "stall_no_warps"], &STALL_COUNTERS[..]].concat();
         let mut scene = Scene { sms: Numbers::named(&columns), ..scene() };
         scene.sms.values = [[1000, 70, 1000, 9, 9, 9, 9, 9, 9, 9, 9]; 2].concat();
         scene.cut(&mut *policy, 0, &[]);
@@ -303,14 +304,14 @@ mod tests {
     }
 
     #[test]
-    fn cores_search_by_themselves_and_keep_what_they_found() {
+    fn cores_search_independently_and_keep_their_result() {
         let (mut scene, mut policy) = (scene(), made(PerfSat::NAME, ""));
         let ended = |sm| EventKind::CtaEnded(SmId(sm), KERNEL);
         stalls(&mut scene, [6, 6]);
         scene.cut(&mut *policy, 0, &[]);
         scene.cut(&mut *policy, 0, &[EventKind::KernelStarted(KERNEL)]);
         scene.cut(&mut *policy, 10, &[ended(0), ended(1)]);
-        // SM 0 gets better with every CTA, SM 1 worse: it turns, goes down twice, and then up by one.
+        // SM 0 stalls less with every CTA. SM 1 stalls more: its search turns, goes down twice, and then up by one.
         let samples = [[100, 100], [90, 110], [80, 90], [70, 95], [60, 96], [50, 7], [40, 7]];
         let limits: Vec<String> = (1..)
             .zip(samples)
@@ -337,7 +338,7 @@ mod tests {
         scene.cut(&mut *policy, 0, &[]);
         scene.cut(&mut *policy, 0, &[EventKind::KernelStarted(KERNEL)]);
         scene.cut(&mut *policy, 30, &[EventKind::CtaEnded(SmId(0), KERNEL), EventKind::CtaEnded(SmId(1), KERNEL)]);
-        // Both cores go to 2 CTAs and find both samples there better.
+        // Both cores try 2 CTAs, and both samples there are lower.
         for (at, stalled) in [(90, 100), (150, 80), (210, 60)] {
             stalls(&mut scene, [stalled, stalled]);
             scene.cut(&mut *policy, at, &[]);
@@ -353,8 +354,8 @@ mod tests {
     }
 
     #[test]
-    fn a_factor_that_is_none_is_refused() {
+    fn a_factor_below_zero_is_rejected() {
         let error = PerfSat::new(Parameters { period: -1.0, stop_after: 0, whole_core: false }).unwrap_err().to_string();
-        assert_eq!(error, "policy `perf_sat`: `period` = -1 is no factor: a number above 0 is one");
+        assert_eq!(error, "policy `perf_sat`: `period` = -1: expected a number above 0");
     }
 }

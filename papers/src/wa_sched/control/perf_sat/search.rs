@@ -1,30 +1,31 @@
 //! The state machine of Perf-Sat (Section 4.3.2.2 and Figure 4.4): it samples stalled cycles at successive CTA counts to find the
 //! count at which performance saturates.
 //!
-//! In: one number per sample. Out: the count for the next sample, or that the search is over.
+//! In: one number of stalled cycles per sample. Out: the CTA count for the next sample, or the end of the search.
 //!
-//! Our reading where the text is silent:
+//! Our reading of points that the text leaves open:
 //! - A toggle between the weak states is itself a decision for the new direction, so one further agreeing sample makes it strong
 //!   ("two consecutive decisions favor the same direction").
 //! - All samples at one count are compared with the sample of the previous count ("the stalled cycle count for the previous block
 //!   count is stored").
 //! - A lower sample after a worse one at the same count restores the strong state and does not change the count: in the example of
 //!   the text the search oscillates between both states and ends at 12, "the previous value", after more than three changes.
-//! - Every change between the two states of an oscillation is a toggle; those of the second and third step are counted separately.
+//! - Every change between the two states of an oscillation is a toggle; toggles of the second and of the third step are counted
+//!   separately.
 //! - A sample equal to the stored one is not lower.
-//! - At the highest and lowest count no further count exists, so a lower sample there ends the search.
+//! - A lower sample at the highest or lowest count ends the search, since no further count exists.
 
 use std::fmt;
 
-/// Toggles after which a search ends.
-const TOGGLES: u32 = 3;
+/// Maximum number of toggles of a search; one more ends the search.
+const MAX_TOGGLES: u32 = 3;
 
 /// The state of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(super) enum State {
-    /// No sample was taken yet.
+    /// No sample has been taken.
     Start,
-    /// More CTAs may be better: no direction is decided, or a worse sample is being confirmed.
+    /// More CTAs may be better: the direction is undecided, or a worse sample is being confirmed.
     WeakIncrease,
     /// More CTAs were better each time.
     StrongIncrease,
@@ -55,39 +56,39 @@ pub(super) struct Search {
     most: u32,
     count: u32,
     state: State,
-    /// Whether a direction is decided.
+    /// `true` if the direction is decided.
     direction: bool,
-    /// Whether the last decision was for the present direction.
+    /// `true` if the last decision was for the present direction.
     history: bool,
-    /// Stalled cycles that the next sample is compared with.
+    /// Stalled cycles with which the next sample is compared.
     stored: u64,
     toggles: u32,
 }
 
 impl Search {
-    /// A search among 1 to `most` CTAs, from half of them on.
+    /// Creates a search among 1 to `most` CTAs that starts with half of them.
     pub(super) fn new(most: u32) -> Self {
         let state = if most <= 1 { State::Settled } else { State::Start };
-        Self { most, count: Self::first(most), state, direction: false, history: false, stored: 0, toggles: 0 }
+        Self { most, count: Self::first_count(most), state, direction: false, history: false, stored: 0, toggles: 0 }
     }
 
-    /// The count that a search among `most` CTAs starts with.
-    pub(super) fn first(most: u32) -> u32 {
+    /// Returns the CTA count with which a search among `most` CTAs starts.
+    pub(super) fn first_count(most: u32) -> u32 {
         most.div_ceil(2).max(1)
     }
 
-    /// CTAs for the next sample, or the count found.
+    /// Returns the CTA count of the next sample, or the count found.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
 
-    /// The state of the search.
+    /// Returns the state of the search.
     pub(super) fn state(&self) -> State {
         self.state
     }
 
-    /// Takes the stalled cycles of a sample at the present count.
-    pub(super) fn sample(&mut self, stalled: u64) {
+    /// Advances the search by a sample of `stalled` cycles at the present count.
+    pub(super) fn add_sample(&mut self, stalled: u64) {
         let lower = stalled < self.stored;
         match (self.state, lower) {
             (State::Settled, _) => {}
@@ -98,14 +99,14 @@ impl Search {
             }
             (State::WeakIncrease, true) if !self.direction && !self.history => self.history = true,
             (State::WeakIncrease | State::WeakDecrease, true) if !self.direction => self.advance(stalled),
-            (State::WeakIncrease | State::WeakDecrease, false) if !self.direction => self.turn(stalled),
-            // A worse sample is discarded, and so is the lower one that does not confirm it.
-            (State::WeakIncrease, true) => self.waver(State::StrongIncrease),
-            (State::WeakDecrease, true) => self.waver(State::StrongDecrease),
-            (State::WeakIncrease | State::WeakDecrease, false) => self.settle(self.previous()),
+            (State::WeakIncrease | State::WeakDecrease, false) if !self.direction => self.reverse(stalled),
+            // Neither a worse sample nor the lower sample that refutes it is stored.
+            (State::WeakIncrease, true) => self.toggle(State::StrongIncrease),
+            (State::WeakDecrease, true) => self.toggle(State::StrongDecrease),
+            (State::WeakIncrease | State::WeakDecrease, false) => self.settle(self.previous_count()),
             (State::StrongIncrease | State::StrongDecrease, true) => self.advance(stalled),
-            (State::StrongIncrease, false) => self.waver(State::WeakIncrease),
-            (State::StrongDecrease, false) => self.waver(State::WeakDecrease),
+            (State::StrongIncrease, false) => self.toggle(State::WeakIncrease),
+            (State::StrongDecrease, false) => self.toggle(State::WeakDecrease),
         }
     }
 
@@ -113,12 +114,12 @@ impl Search {
         matches!(self.state, State::WeakIncrease | State::StrongIncrease)
     }
 
-    /// The count before the present one in the direction of the search.
-    fn previous(&self) -> u32 {
+    /// Returns the count before the present one in the direction of the search.
+    fn previous_count(&self) -> u32 {
         if self.is_increasing() { self.count - 1 } else { self.count + 1 }
     }
 
-    /// The direction is confirmed: stores the sample and tries the next count.
+    /// Confirms the direction: stores the sample and moves to the next count.
     fn advance(&mut self, stalled: u64) {
         self.stored = stalled;
         if !self.direction {
@@ -138,11 +139,11 @@ impl Search {
         }
     }
 
-    /// The other weak state, before a direction is decided.
-    fn turn(&mut self, stalled: u64) {
+    /// Changes to the other weak state, before a direction is decided.
+    fn reverse(&mut self, stalled: u64) {
         self.toggles += 1;
-        if self.toggles > TOGGLES {
-            self.settle(Self::first(self.most) + 1);
+        if self.toggles > MAX_TOGGLES {
+            self.settle(Self::first_count(self.most) + 1);
             return;
         }
         self.stored = stalled;
@@ -152,12 +153,12 @@ impl Search {
     }
 
     /// Changes between the weak and the strong state of a direction at the same count; ends the search after too many changes.
-    fn waver(&mut self, to: State) {
+    fn toggle(&mut self, to: State) {
         self.toggles += 1;
         self.history = matches!(to, State::StrongIncrease | State::StrongDecrease);
         self.state = to;
-        if self.toggles > TOGGLES {
-            self.settle(self.previous());
+        if self.toggles > MAX_TOGGLES {
+            self.settle(self.previous_count());
         }
     }
 
@@ -171,10 +172,10 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Counts and states after each of the samples.
+    /// Returns the count and the state after each sample.
     fn steps(search: &mut Search, samples: &[u64]) -> Vec<(u32, State)> {
         let step = |&stalled| {
-            search.sample(stalled);
+            search.add_sample(stalled);
             (search.count(), search.state())
         };
         samples.iter().map(step).collect()
@@ -188,10 +189,10 @@ mod tests {
         assert_eq!(search.count(), 8);
         let mut counts = Vec::new();
         while search.state() != State::Settled {
-            search.sample(stalled(search.count()));
+            search.add_sample(stalled(search.count()));
             counts.push(search.count());
         }
-        // Two samples at 9 set the direction; 13 is tried twice.
+        // Two samples at 9 decide the direction, and 13 is sampled twice.
         assert_eq!(counts, [9, 9, 10, 11, 12, 13, 13, 12]);
     }
 
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn one_disagreeing_sample_takes_the_first_step_back() {
+    fn one_disagreeing_sample_reverts_the_first_step() {
         let mut search = Search::new(8);
         assert_eq!(steps(&mut search, &[100, 90, 110]).last(), Some(&(4, State::WeakDecrease)));
     }
@@ -232,17 +233,17 @@ mod tests {
     }
 
     #[test]
-    fn a_lower_sample_behind_a_worse_one_makes_the_state_strong_again_and_moves_no_count() {
+    fn a_lower_sample_after_a_worse_one_restores_the_strong_state_at_the_same_count() {
         let mut search = Search::new(8);
         let seen = steps(&mut search, &[100, 90, 80, 85, 70, 75, 60]);
         assert_eq!(seen[3..5], [(6, State::WeakIncrease), (6, State::StrongIncrease)]);
-        // Both samples at 6 are compared with that of 5, which is 80.
+        // Both samples at 6 are compared with the sample at 5, which is 80.
         assert_eq!(seen[5..], [(7, State::StrongIncrease), (8, State::StrongIncrease)]);
     }
 
     #[test]
     fn more_than_three_toggles_before_convergence_settle_on_the_previous_count_of_the_papers_example() {
-        // Up to 12 of 15 stalls fall; at 13 samples are above and below that of 12 in turns.
+        // Stalls fall up to 12 of 15 CTAs; the samples at 13 alternate above and below the sample at 12.
         let mut search = Search::new(15);
         steps(&mut search, &[1000, 950, 940, 900, 850, 800]);
         assert_eq!((search.count(), search.state()), (13, State::StrongIncrease));
@@ -254,7 +255,7 @@ mod tests {
     #[test]
     fn toggles_around_the_start_are_not_those_before_convergence() {
         let mut search = Search::new(8);
-        // Three turns, a direction, and one toggle.
+        // The samples cause three turns, a decided direction, and one toggle.
         let seen = steps(&mut search, &[100, 110, 120, 130, 120, 125]);
         assert_eq!(seen[3..], [(4, State::WeakDecrease), (3, State::StrongDecrease), (3, State::WeakDecrease)]);
         assert_eq!(steps(&mut search, &[110])[0], (3, State::StrongDecrease));

@@ -1,4 +1,4 @@
-//! A kernel under ONAC or Seq-Det: the detection is simulated in full, then some CTA waves more, and the rest of the grid is
+//! A kernel under ONAC or Seq-Det: the detection and some further CTA waves are simulated, and the rest of the grid is
 //! extrapolated at the rate and the power of these waves.
 
 use warpshard_lab::job::Run;
@@ -6,7 +6,7 @@ use warpshard_lab::verdict::Ended;
 
 use super::published::{Parameters, published};
 
-/// CTA waves that are simulated after the detection, when one takes so many core cycles.
+/// Returns the number of CTA waves simulated after the detection; `wave` is the length of a wave in core cycles.
 pub(super) fn waves_after(wave: f64) -> u32 {
     let Parameters { waves, after, .. } = published().own.parameters;
     ((after / wave).ceil() as u32).max(waves)
@@ -15,37 +15,37 @@ pub(super) fn waves_after(wave: f64) -> u32 {
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Detection {
-    /// The number of cores it found; `None` when the grid was dispatched before.
+    /// The number of cores found; `None` if the grid was dispatched before.
     pub(super) found: Option<u32>,
-    /// Cycles from the first sample's beginning to the end of the last one, or of the run.
+    /// Cycles from the start of the first sample to the end of the last sample, or to the end of the run.
     pub(super) cycles: u64,
-    /// Cores and IPC of the samples.
+    /// The number of cores and the IPC of each sample.
     pub(super) samples: Vec<(u32, f64)>,
-    /// The numbers that were tried after one core, and the one found.
+    /// Numbers of cores sampled after one core, and the number found.
     pub(super) estimates: Vec<u32>,
-    /// Whether a part of the grid is extrapolated.
+    /// The end of the run: of the whole grid, or extrapolated.
     pub(super) ended: Ended,
-    /// The whole grid.
+    /// Time and energy of the whole grid.
     pub(super) whole: Whole,
 }
 
 /// Time and energy of a whole grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Whole {
-    /// Core cycles.
+    /// Time in core cycles.
     pub(super) cycles: f64,
-    /// Energy.
+    /// Energy in joules.
     pub(super) joules: f64,
 }
 
 impl Detection {
-    /// Reads a run under a search, of a grid of so many warp instructions.
+    /// Evaluates a run under a search; the whole grid has `instructions` warp instructions.
     pub(super) fn of(run: &Run, instructions: f64) -> Self {
         let cores = |name: &'static str| run.of_machine(name).map(|record| record.value as u32);
         let found = run.of_machine("found_cores").next_back();
         let mut estimates: Vec<u32> = cores("estimate_cores").filter(|cores| *cores > 1).collect();
         estimates.extend(found.map(|record| record.value as u32).filter(|found| estimates.last() != Some(found)));
-        // From here on the cores that are not needed have drained.
+        // After this cycle the unneeded cores have drained.
         let steady = |cycle: u64| cycle + run.cycles.saturating_sub(cycle) / published().own.parameters.parts;
         let from = found.map_or(0, |record| steady(record.cycle));
         Self {
@@ -58,13 +58,13 @@ impl Detection {
         }
     }
 
-    /// The detection's part of the run, in percent.
+    /// Returns the detection's share of the run, in percent.
     pub(super) fn share(&self) -> f64 {
         100.0 * self.cycles as f64 / self.whole.cycles.max(1.0)
     }
 }
 
-/// A whole grid: the simulated part, and the rest of its instructions at the rate and the power from a cycle on.
+/// Returns time and energy of a whole grid: the simulated part, and the remaining instructions at the rate and power after cycle `from`.
 pub(super) fn whole(run: &Run, from: u64, instructions: f64) -> Whole {
     let rest = if run.ended { 0.0 } else { (instructions - run.issued as f64).max(0.0) };
     let steady = run.stretch(from, run.cycles);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn of_short_waves_more_are_simulated() {
+    fn more_waves_are_simulated_if_they_are_short() {
         assert_eq!([1250.0, 9999.0, 50_000.0].map(waves_after), [160, 21, 10]);
     }
 

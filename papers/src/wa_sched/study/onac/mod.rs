@@ -1,12 +1,12 @@
 //! `study onac`: the kernels of Table 4.4 on the machine of 32 cores, with every number of cores and under ONAC and Seq-Det,
 //! compared with Section 4.4 of the thesis.
 //!
-//! The oracle is the least number of cores with 98 % of the IPC of all, from steady stretches of runs with fixed numbers.
-//! Detections are simulated in full, then some CTA waves more; the rest of the grid is extrapolated at the rate of these waves
-//! and marked, and so is the run with all cores that they are compared with. Some kernels also run to their end.
+//! The oracle is the least number of cores with 98 % of the IPC of all cores, from steady stretches of runs with fixed numbers.
+//! Detections are simulated in full, with some further CTA waves; the rest of the grid is extrapolated at the rate of these waves
+//! and marked. The run with all cores, their baseline, is extrapolated alike. Some kernels also run to their end.
 //!
-//! Searches begin after some CTA waves, when the LLC is full; what ONAC finds from an empty LLC on is shown, too. `--configuration programs` runs
-//! kernels of which there are programs with the grids of Table 4.4 as these, in place of their models.
+//! Searches begin after some CTA waves, when the LLC is full; the study also shows the result of ONAC from an empty LLC.
+//! `--configuration programs` runs programs in place of models, for the kernels that have a program with the grid of Table 4.4.
 
 mod detect;
 mod oracle;
@@ -26,12 +26,12 @@ use super::{CoreType, Kernel, StudyError, Thesis, library};
 use detect::{Detection, waves_after, whole};
 use oracle::{CORES, Curve};
 use point::{Point, Relative};
-use published::{Entry, Own, Scheme, published};
+use published::{Entry, StudySection, Scheme, published};
 
 /// Runs the study; with `--full` grids are simulated to their end, and nothing is extrapolated.
 ///
 /// # Errors
-/// When `--only` names no kernel, or a kernel does not run.
+/// If `--only` names no kernel, or a kernel cannot be run.
 pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let programs = match request.configuration.as_deref() {
         None | Some("models") => false,
@@ -52,7 +52,7 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
     let how =
         if request.full { "whole grids".to_owned() } else { format!("detection and {waves} CTA waves or more, the rest extrapolated") };
     let machine = &library().own.machines.cores;
-    let of = if programs { ", programs where there are some" } else { "" };
+    let of = if programs { ", with programs for the kernels that have one" } else { "" };
     let mut output = StudyOutput::new("onac", format!("ONAC and Seq-Det on {machine}{of}, compared with {}: {how}", published().source));
     show::all(&mut output, &points, thesis.candidate_name());
     Ok(output)
@@ -60,7 +60,7 @@ pub(crate) fn study(request: &Request) -> Result<StudyOutput, StudyError> {
 
 fn point(thesis: &Thesis<'_>, entry: &'static Entry, kernel: &Kernel, programs: bool) -> Result<Point, TaskError> {
     let full = thesis.request.full;
-    let Own { parameters, shown, .. } = &published().own;
+    let StudySection { parameters, shown, .. } = &published().own;
     let base = thesis.job(kernel, &library().own.machines.cores, &entry.grid);
     let launched = |job: Job| KernelJob::of_launch(job, entry.program.as_ref().filter(|_| programs));
     let grid = launched(base.clone()).grid()?;
@@ -70,7 +70,7 @@ fn point(thesis: &Thesis<'_>, entry: &'static Entry, kernel: &Kernel, programs: 
     let all = run(base.clone().cycles(of_all))?;
     let curve = Curve::of(shown.swept.contains(&entry.name), |cores| {
         let fixed = (cores < CORES).then(|| base.clone().policy(format!("static_limit:cores={cores}")).cycles(stretch));
-        // The run with all cores is longer, and begins as one of this length would.
+        // The run with all cores is longer; its first part equals a run of this length.
         let of_fixed = fixed.map(run).transpose()?;
         let run = of_fixed.as_ref().unwrap_or(&all);
         let end = stretch.map_or(run.cycles, |stretch| run.cycles.min(stretch));
@@ -108,7 +108,7 @@ fn point(thesis: &Thesis<'_>, entry: &'static Entry, kernel: &Kernel, programs: 
     })
 }
 
-/// The user's policy and order in place of all cores, whose run is `all`; `None` where the user gives none.
+/// Runs the user's policy and warp order in place of all cores, whose run is `all`; returns `None` without a policy or order.
 fn of_candidate(
     thesis: &Thesis<'_>,
     of_all: &Job,
@@ -122,16 +122,16 @@ fn of_candidate(
     Ok(Some(Relative::of(&whole_of(all), &whole_of(&run))))
 }
 
-/// The first sample that ONAC takes of a kernel, as a row of `samples.csv` without its last cell.
+/// Returns the first sample of ONAC for a kernel, as a row of `samples.csv` without its last cell.
 #[cfg(test)]
 pub(crate) fn first_sample(kernel: &str, request: &Request, lab: &warpshard_lab::Lab) -> Result<String, TaskError> {
-    /// Core cycles within which the first sample ends.
-    const ENOUGH: u64 = 31_000;
-    let Own { parameters, kernel: entries, .. } = &published().own;
+    /// Core cycles that contain the first sample.
+    const FIRST_SAMPLE_CYCLES: u64 = 31_000;
+    let StudySection { parameters, kernel: entries, .. } = &published().own;
     let entry = entries.iter().find(|entry| entry.name == kernel).ok_or("no such kernel")?;
     let thesis = Thesis::new(request);
     let job = thesis.job(library().own.named(kernel).ok_or("no such kernel")?, &library().own.machines.cores, &entry.grid);
-    let run = lab.one(&job.policy(format!("onac:warm={},stop_after=0", parameters.warm)).cycles(Some(ENOUGH)))?;
+    let run = lab.one(&job.policy(format!("onac:warm={},stop_after=0", parameters.warm)).cycles(Some(FIRST_SAMPLE_CYCLES)))?;
     let value = |name: &str| run.of_machine(name).next().map(|record| record.value).ok_or("no sample ended");
     Ok(format!("{kernel},ONAC,1,{},{:.4}", value("sample_cores")?, value("sample_ipc")?))
 }
@@ -143,7 +143,7 @@ mod tests {
     use warpshard_lab::published::Published;
 
     use super::super::Grid;
-    use super::published::{Of, Quantity, Shown};
+    use super::published::{Subject, Quantity, KernelGroups};
     use super::*;
 
     #[test]
@@ -197,9 +197,9 @@ mod tests {
         named.sort_unstable();
         typed.sort_unstable();
         assert_eq!(named, typed);
-        let Shown { swept, to_the_end, curves } = &own.shown;
+        let KernelGroups { swept, to_the_end, curves } = &own.shown;
         assert!([swept, to_the_end, curves].into_iter().flatten().all(|name| named.contains(&name.as_str())));
-        let needs = |of: &Of| matches!(of.quantity, Quantity::Performance | Quantity::Saved | Quantity::Exact | Quantity::Detection);
+        let needs = |of: &Subject| matches!(of.quantity, Quantity::Performance | Quantity::Saved | Quantity::Exact | Quantity::Detection);
         assert!(values.iter().all(|value| value.of.scheme.is_some() == needs(&value.of)));
     }
 }

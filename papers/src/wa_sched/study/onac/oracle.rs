@@ -1,7 +1,7 @@
-//! The oracle: IPC by the number of cores at work, and the least number that reaches 98 % of the IPC of all.
+//! The oracle: IPC by the number of active cores, and the least number that reaches 98 % of the IPC of all cores.
 //!
-//! Some numbers are run for every kernel; between the two of them that enclose the threshold the least one is found by
-//! bisection. That is correct where no larger number falls below the threshold again, which is checked on all that was run.
+//! Some numbers are run for every kernel; bisection then finds the least number between the two that enclose the threshold.
+//! Bisection is correct if no larger number falls below the threshold again, which is checked on all numbers that were run.
 
 use rayon::prelude::*;
 
@@ -10,27 +10,27 @@ use warpshard_lab::job::Row;
 
 use super::published::published;
 
-/// Cores of the machine.
+/// Number of cores of the machine.
 pub(super) const CORES: u32 = 32;
-/// IPC and latencies by the number of cores.
+/// IPC and memory latencies by the number of cores.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Curve {
-    /// Steady sums by number of cores, ascending.
+    /// Counts of the steady stretch of each run, by ascending number of cores.
     pub(super) points: Vec<(u32, Row)>,
-    /// The least number that is enough.
-    pub(super) enough: u32,
+    /// The least number of cores that reaches the threshold.
+    pub(super) least_cores: u32,
 }
 
 impl Curve {
-    /// Runs as many numbers of cores as are needed; `at` runs one. With `sweep` all of them.
+    /// Finds the least number of cores; `at` runs one number. With `sweep` all numbers are run.
     ///
     /// # Errors
-    /// Those of `at`.
+    /// The errors of `at`.
     pub(super) fn of(sweep: bool, at: impl Fn(u32) -> Result<Row, TaskError> + Sync) -> Result<Self, TaskError> {
         let wanted: Vec<u32> =
             if sweep { (1..=CORES).collect() } else { published().own.parameters.always.iter().copied().chain([CORES]).collect() };
         let rows = wanted.par_iter().map(|cores| at(*cores)).collect::<Result<Vec<_>, TaskError>>()?;
-        let mut curve = Self { points: wanted.into_iter().zip(rows).collect(), enough: CORES };
+        let mut curve = Self { points: wanted.into_iter().zip(rows).collect(), least_cores: CORES };
         let passing = curve.points.iter().map(|(cores, _)| *cores).find(|cores| curve.reaches(*cores)).unwrap_or(CORES);
         let failing = curve.points.iter().map(|(cores, _)| *cores).filter(|cores| *cores < passing).max().unwrap_or(0);
         let (mut low, mut high) = (failing, passing);
@@ -44,16 +44,16 @@ impl Curve {
             }
         }
         curve.points.sort_by_key(|(cores, _)| *cores);
-        curve.enough = high;
+        curve.least_cores = high;
         Ok(curve)
     }
 
-    /// The sums with a number of cores, if it was run.
+    /// Returns the counts with a number of cores, if it was run.
     pub(super) fn at(&self, cores: u32) -> Option<&Row> {
         self.points.iter().find(|(n, _)| *n == cores).map(|(_, row)| row)
     }
 
-    /// IPC relative to that of all cores.
+    /// Returns the IPC relative to the IPC of all cores.
     pub(super) fn share(&self, cores: u32) -> Option<f64> {
         let all = self.at(CORES)?.rate();
         Some(self.at(cores)?.rate() / all.max(f64::MIN_POSITIVE))
@@ -63,16 +63,16 @@ impl Curve {
         self.share(cores).is_some_and(|share| share >= published().own.parameters.threshold)
     }
 
-    /// Whether every number from the least one on reaches the threshold, of those that were run.
+    /// Returns `true` if every number that was run reaches the threshold exactly from the least number on.
     pub(super) fn is_monotone(&self) -> bool {
-        self.points.iter().all(|(cores, _)| self.reaches(*cores) == (*cores >= self.enough))
+        self.points.iter().all(|(cores, _)| self.reaches(*cores) == (*cores >= self.least_cores))
     }
 
-    /// The least number that bisection would have found without the numbers between the fixed ones; equals `enough` when the
+    /// Returns the least number that bisection would have found from the fixed numbers alone; equals `least_cores` if the
     /// bisection of a full sweep is correct.
     pub(super) fn bisected(&self) -> Option<u32> {
         let known = |cores: u32| self.at(cores).copied().ok_or_else(|| "not run".to_owned()).map_err(TaskError::from);
-        Self::of(false, known).ok().map(|curve| curve.enough)
+        Self::of(false, known).ok().map(|curve| curve.least_cores)
     }
 }
 
@@ -88,18 +88,18 @@ mod tests {
     fn the_least_number_that_reaches_98_percent_is_found_by_bisection() {
         let saturating = |from: u32| move |cores: u32| Ok(row(1000 * u64::from(cores.min(from))));
         for from in [1, 2, 5, 9, 12, 27, 32] {
-            // 98 % of 32 are 31.4 and of 27 are 26.5, so that from 50 on one core less would do.
+            // 98 % of 32 is 31.4 and of 27 is 26.5; only a saturation at 50 or more cores would need one core fewer.
             let curve = Curve::of(false, saturating(from)).unwrap();
-            assert_eq!(curve.enough, from);
+            assert_eq!(curve.least_cores, from);
             assert!(curve.is_monotone() && curve.points.len() <= 15);
         }
-        assert_eq!(Curve::of(false, |_| Ok(row(7))).unwrap().enough, 1);
+        assert_eq!(Curve::of(false, |_| Ok(row(7))).unwrap().least_cores, 1);
     }
 
     #[test]
     fn a_sweep_runs_every_number_and_agrees_with_bisection() {
         let curve = Curve::of(true, |cores| Ok(row(1000 * u64::from(cores.min(11))))).unwrap();
-        assert_eq!((curve.points.len(), curve.enough, curve.bisected()), (32, 11, Some(11)));
+        assert_eq!((curve.points.len(), curve.least_cores, curve.bisected()), (32, 11, Some(11)));
         assert_eq!(curve.share(5), Some(5.0 / 11.0));
     }
 

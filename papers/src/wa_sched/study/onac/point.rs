@@ -1,4 +1,4 @@
-//! What is found of a kernel.
+//! Results of a kernel.
 
 use warpshard_lab::verdict::Ended;
 
@@ -7,7 +7,7 @@ use super::detect::{Detection, Whole};
 use super::oracle::{CORES, Curve};
 use super::published::{Entry, Scheme};
 
-/// Performance and energy relative to all cores, in percent.
+/// Performance and saved energy relative to all cores, in percent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Relative {
     pub(super) performance: f64,
@@ -20,45 +20,45 @@ impl Relative {
     }
 }
 
-/// A kernel.
+/// The results of a kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Point {
     pub(super) entry: Entry,
     pub(super) published: CoreType,
-    /// CTAs of our grid.
+    /// Number of CTAs of our grid.
     pub(super) ctas: u32,
-    /// It ran as a program, and not as a model.
+    /// `true` if the kernel ran as a program, `false` if as a model.
     pub(super) program: bool,
     pub(super) fitted: bool,
     pub(super) curve: Curve,
-    /// Under ONAC and Seq-Det.
+    /// Results of ONAC and Seq-Det.
     pub(super) detected: [Detection; 2],
-    /// Under ONAC from an empty LLC on.
+    /// Result of ONAC from an empty LLC.
     pub(super) cold: Detection,
-    /// The whole grid with all cores.
+    /// Time and energy of the whole grid with all cores.
     pub(super) all: Whole,
-    /// Whole grids under both searches.
+    /// Whole grids under both searches, without extrapolation.
     pub(super) to_the_end: Option<[Relative; 2]>,
-    /// With the user's policy and order, over the same cycles as all cores.
+    /// Result of the user's policy and warp order, over the same cycles as all cores.
     pub(super) candidate: Option<Relative>,
 }
 
 impl Point {
     pub(super) fn of_type(&self) -> CoreType {
-        if self.curve.enough < CORES { CoreType::A } else { CoreType::B }
+        if self.curve.least_cores < CORES { CoreType::A } else { CoreType::B }
     }
 
-    pub(super) fn by(&self, scheme: Scheme) -> &Detection {
+    pub(super) fn detection(&self, scheme: Scheme) -> &Detection {
         &self.detected[scheme as usize]
     }
 
-    /// The number of cores that a search ends with: all where it found none.
-    pub(super) fn ends_with(&self, scheme: Scheme) -> u32 {
-        self.by(scheme).found.unwrap_or(CORES)
+    /// Returns the number of cores at the end of a search: all if it found none.
+    pub(super) fn final_cores(&self, scheme: Scheme) -> u32 {
+        self.detection(scheme).found.unwrap_or(CORES)
     }
 
     pub(super) fn relative(&self, scheme: Scheme) -> Relative {
-        Relative::of(&self.all, &self.by(scheme).whole)
+        Relative::of(&self.all, &self.detection(scheme).whole)
     }
 
     pub(super) fn performance(&self, scheme: Scheme) -> f64 {
@@ -69,9 +69,9 @@ impl Point {
         self.relative(scheme).saved
     }
 
-    /// How much shorter ONAC's detection is than Seq-Det's, in percent.
-    pub(super) fn faster(&self) -> f64 {
-        100.0 * (1.0 - self.by(Scheme::Onac).cycles as f64 / self.by(Scheme::SeqDet).cycles.max(1) as f64)
+    /// Returns by how much ONAC's detection is shorter than Seq-Det's, in percent.
+    pub(super) fn detection_reduction(&self) -> f64 {
+        100.0 * (1.0 - self.detection(Scheme::Onac).cycles as f64 / self.detection(Scheme::SeqDet).cycles.max(1) as f64)
     }
 
     pub(super) fn ended(&self) -> Ended {

@@ -1,4 +1,4 @@
-//! What the thesis states of searches for cores, and the parameters of the runs.
+//! The thesis's statements about searches for cores, and the parameters of the runs.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,16 +9,16 @@ use warpshard_lab::published::{Published, read};
 
 use super::super::{CoreType, Launch};
 
-/// The study's own part of its file.
+/// The study's own part of its published file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Own {
+pub(super) struct StudySection {
     pub(super) parameters: Parameters,
-    pub(super) shown: Shown,
+    pub(super) shown: KernelGroups,
     pub(super) kernel: Vec<Entry>,
 }
 
-/// The file explains each.
+/// Parameters of the runs, explained in the published file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameters {
@@ -33,16 +33,16 @@ pub(super) struct Parameters {
     pub(super) parts: u64,
 }
 
-/// Kernels that are treated differently.
+/// Kernels with additional runs or plots.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Shown {
+pub(super) struct KernelGroups {
     pub(super) swept: Vec<String>,
     pub(super) to_the_end: Vec<String>,
     pub(super) curves: Vec<String>,
 }
 
-/// A row of Table 4.4, with what the text states of the kernel.
+/// A row of Table 4.4, with the text's statements about the kernel.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
@@ -52,22 +52,22 @@ pub(super) struct Entry {
     pub(super) grid: BTreeMap<String, i64>,
     pub(super) cores: Option<u32>,
     pub(super) first: Option<u32>,
-    /// The kernel as a launch of a program.
+    /// The program launch that can replace the kernel's model.
     pub(super) program: Option<Launch>,
 }
 
-/// What a mean over kernels is of.
+/// The subject of a published mean over kernels.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Of {
+pub(super) struct Subject {
     pub(super) quantity: Quantity,
     pub(super) scheme: Option<Scheme>,
-    /// Over the kernels of which published type.
+    /// The published type of the kernels; `None` for all kernels.
     #[serde(rename = "type")]
     pub(super) of: Option<CoreType>,
 }
 
-/// A quantity; the file explains each.
+/// A quantity of a published mean, explained in the published file.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Quantity {
@@ -81,20 +81,20 @@ pub(super) enum Quantity {
     Detection,
 }
 
-/// A search.
+/// A search for the number of cores.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Scheme {
-    /// Estimates from lines.
+    /// Estimates from a line through the last two samples.
     Onac,
-    /// One core less per sample.
+    /// One core fewer per sample.
     SeqDet,
 }
 
 impl Scheme {
     pub(super) const ALL: [Self; 2] = [Self::Onac, Self::SeqDet];
 
-    /// The thesis's name.
+    /// Returns the thesis's name of the search.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Onac => "ONAC",
@@ -102,7 +102,7 @@ impl Scheme {
         }
     }
 
-    /// The policy's name.
+    /// Returns the name of the policy.
     pub(super) fn policy(self) -> &'static str {
         match self {
             Self::Onac => "onac",
@@ -111,7 +111,7 @@ impl Scheme {
     }
 }
 
-pub(super) fn published() -> &'static Published<Own, Of> {
-    static READ: OnceLock<Published<Own, Of>> = OnceLock::new();
+pub(super) fn published() -> &'static Published<StudySection, Subject> {
+    static READ: OnceLock<Published<StudySection, Subject>> = OnceLock::new();
     READ.get_or_init(|| read("onac", include_str!("../../published/onac.toml")))
 }

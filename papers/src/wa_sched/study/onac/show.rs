@@ -1,4 +1,4 @@
-//! The study's tables, figures and plots.
+//! Tables, figures and plots of the study.
 
 use warpshard_report::bars::{Bars, Group};
 use warpshard_report::plot::{Form, Plot, Series};
@@ -11,15 +11,15 @@ use warpshard_lab::verdict::{Aggregate, Ended, Headline};
 use crate::wa_sched::study::CoreType;
 use super::oracle::CORES;
 use super::point::{Point, Relative};
-use super::published::{Of, Quantity, Scheme, published};
+use super::published::{Subject, Quantity, Scheme, published};
 
-/// The kernels of Figures 4.9 and 4.10, with their plots of latencies and of power.
-const CASES: [(&str, &str, &str); 2] = [
+/// The kernels of Figures 4.9 and 4.10 with the files of their plots of latency and of power.
+const LATENCY_AND_POWER_PLOTS: [(&str, &str, &str); 2] = [
     ("pathfinder", "amat-pathfinder.svg", "power-pathfinder.svg"),
     ("bp_k2", "amat-bp_k2.svg", "power-bp_k2.svg"),
 ];
 
-/// Fills the output.
+/// Adds all tables, figures and plots to the output.
 pub(super) fn all(output: &mut StudyOutput, points: &[Point], candidate: Option<String>) {
     rows(output, points, candidate);
     for value in &published().values {
@@ -32,7 +32,7 @@ pub(super) fn all(output: &mut StudyOutput, points: &[Point], candidate: Option<
     detections(output, points);
 }
 
-/// A number of cores or a percentage, where there is one.
+/// Formats a value; "-" for `None`.
 fn or_dash(value: Option<impl std::fmt::Display>) -> String {
     value.map_or_else(|| "-".into(), |value| value.to_string())
 }
@@ -61,12 +61,12 @@ pub(super) fn rows(output: &mut StudyOutput, points: &[Point], candidate: Option
     let candidate = candidate.map(|name| [format!("{name} perf. %"), format!("{name} saves %")]);
     output.columns(&columns.into_iter().chain(candidate.iter().flatten().map(String::as_str)).collect::<Vec<_>>());
     for point in points {
-        let [onac, seq] = Scheme::ALL.map(|scheme| point.by(scheme));
+        let [onac, seq] = Scheme::ALL.map(|scheme| point.detection(scheme));
         let mut cells = vec![
             point.entry.name.clone(),
             format!("{:?}", point.of_type()),
             format!("{:?}", point.published),
-            point.curve.enough.to_string(),
+            point.curve.least_cores.to_string(),
             or_dash(onac.found),
             or_dash(seq.found),
             or_dash(onac.estimates.first()),
@@ -87,7 +87,7 @@ pub(super) fn rows(output: &mut StudyOutput, points: &[Point], candidate: Option
     }
 }
 
-impl Of {
+impl Subject {
     fn headline(&self, points: &[Point]) -> Headline {
         let scheme = self.scheme.unwrap_or(Scheme::Onac);
         let percent = |holds: bool| 100.0 * f64::from(u8::from(holds));
@@ -96,15 +96,15 @@ impl Of {
             Quantity::Performance => point.performance(scheme),
             Quantity::Saved => point.saved(scheme),
             Quantity::Ahead => point.saved(Scheme::Onac) - point.saved(Scheme::SeqDet),
-            Quantity::Faster => point.faster(),
-            Quantity::Exact => percent(point.ends_with(scheme) == point.curve.enough),
-            Quantity::Detection | Quantity::Shares => point.by(scheme).share(),
+            Quantity::Faster => point.detection_reduction(),
+            Quantity::Exact => percent(point.final_cores(scheme) == point.curve.least_cores),
+            Quantity::Detection | Quantity::Shares => point.detection(scheme).share(),
         };
         let figure = |points: &[&Point]| {
             let ours = mean(points.iter().map(|point| value(point)));
             match self.quantity {
                 Quantity::Shares => {
-                    let seq = mean(points.iter().map(|point| point.by(Scheme::SeqDet).share()));
+                    let seq = mean(points.iter().map(|point| point.detection(Scheme::SeqDet).share()));
                     ours.zip(seq).map(|(onac, seq)| 100.0 * (1.0 - onac / seq))
                 }
                 _ => ours,
@@ -116,7 +116,7 @@ impl Of {
             Quantity::Types => Some(("all of type A", share(&|point| point.published == CoreType::A))),
             Quantity::Performance => Some(("all cores", 100.0)),
             Quantity::Saved | Quantity::Ahead | Quantity::Detection => Some(("all cores", 0.0)),
-            Quantity::Exact => Some(("all cores", share(&|point| point.curve.enough == CORES))),
+            Quantity::Exact => Some(("all cores", share(&|point| point.curve.least_cores == CORES))),
             Quantity::Faster | Quantity::Shares => None,
         };
         Headline::new(&of, &aggregate(&figure, trivial))
@@ -127,7 +127,7 @@ fn aggregate<'a>(of: &'a dyn Fn(&[&Point]) -> Option<f64>, trivial: Option<(&'a 
     Aggregate { of, fitted: &|point| point.fitted, ended: &Point::ended, trivial }
 }
 
-/// The numbers of cores that the text states of a kernel.
+/// Grades the numbers of cores that the text states for a kernel.
 fn numbers(output: &mut StudyOutput, point: &Point) {
     let mut grade = |what: &str, ours: Option<u32>, stated: Option<u32>, source: &str| {
         let Some(stated) = stated else { return };
@@ -135,8 +135,8 @@ fn numbers(output: &mut StudyOutput, point: &Point) {
         let value = Value { figure: format!("{}: {what}", point.entry.name), source: source.into(), unit: String::new(), claim, of: () };
         output.graded_number(&value, ours.map(f64::from), if point.fitted { " (fitted)" } else { "" });
     };
-    grade("cores that are enough", Some(point.curve.enough), point.entry.cores, "4.4.2.2, 4.4.4.1");
-    grade("first estimate", point.by(Scheme::Onac).estimates.first().copied(), point.entry.first, "4.4.2.2");
+    grade("cores that are enough", Some(point.curve.least_cores), point.entry.cores, "4.4.2.2, 4.4.4.1");
+    grade("first estimate", point.detection(Scheme::Onac).estimates.first().copied(), point.entry.first, "4.4.2.2");
 }
 
 fn figures(output: &mut StudyOutput, points: &[Point]) {
@@ -159,12 +159,12 @@ fn notes(output: &mut StudyOutput, points: &[Point]) {
         output.note(format!("{}: a grid of {} CTAs, published {}", point.entry.name, point.ctas, point.entry.ctas));
     }
     for point in points.iter().filter(|point| !point.curve.is_monotone()) {
-        output.note(format!("{}: some number of cores above the oracle's {} does not reach 98 %", point.entry.name, point.curve.enough));
+        output.note(format!("{}: a number of cores above the oracle's {} does not reach 98 %", point.entry.name, point.curve.least_cores));
     }
     for point in points {
         if let Some(bisected) = point.curve.bisected().filter(|_| point.curve.points.len() == CORES as usize) {
-            let verdict = if bisected == point.curve.enough { "as by bisection" } else { "not as by bisection" };
-            output.note(format!("{}: all numbers of cores were run, {} are enough, {verdict}", point.entry.name, point.curve.enough));
+            let verdict = if bisected == point.curve.least_cores { "as by bisection" } else { "not as by bisection" };
+            output.note(format!("{}: all numbers of cores were run, {} suffice, {verdict}", point.entry.name, point.curve.least_cores));
         }
     }
     let (mut slower, mut saving): (f64, f64) = (0.0, 0.0);
@@ -186,7 +186,7 @@ fn notes(output: &mut StudyOutput, points: &[Point]) {
     }
 }
 
-/// Figures 4.8 to 4.10.
+/// Adds the table of curves and the plots of Figures 4.8 to 4.10.
 fn curves(output: &mut StudyOutput, points: &[Point]) {
     let mut table = Vec::new();
     for point in points {
@@ -224,7 +224,7 @@ fn curves(output: &mut StudyOutput, points: &[Point]) {
         let [title, x, y] = ["IPC against the number of cores (fermi32)", "cores at work", "warp instructions per cycle"].map(String::from);
         output.plot("ipc.svg", Plot { title, x, y, form: Form::Lines, series: shown });
     }
-    for (name, amat, power) in CASES {
+    for (name, amat, power) in LATENCY_AND_POWER_PLOTS {
         let Some(point) = points.iter().find(|point| point.entry.name == name) else { continue };
         let one = point.curve.at(1).map_or(1.0, Row::amat).max(f64::MIN_POSITIVE);
         let of = |pick: fn(&Row) -> f64| move |cores: u32| point.curve.at(cores).map_or(0.0, pick) / one;
@@ -246,19 +246,19 @@ fn curves(output: &mut StudyOutput, points: &[Point]) {
 }
 
 impl Point {
-    /// Energy of an instruction, relative to that with all cores.
+    /// Returns the energy per instruction relative to all cores.
     fn energy(&self, row: &Row) -> f64 {
         let each = |row: &Row| row.joules / row.issued.max(1) as f64;
         each(row) / self.curve.at(CORES).map_or(1.0, each).max(f64::MIN_POSITIVE)
     }
 }
 
-/// Figures 4.14 to 4.16, and every sample.
+/// Adds the charts of Figures 4.14 to 4.16 and the table of all samples.
 fn detections(output: &mut StudyOutput, points: &[Point]) {
     let mut table = Vec::new();
     for point in points {
         for scheme in Scheme::ALL {
-            for (i, (cores, ipc)) in point.by(scheme).samples.iter().enumerate() {
+            for (i, (cores, ipc)) in point.detection(scheme).samples.iter().enumerate() {
                 table.push(vec![
                     point.entry.name.clone(),
                     scheme.name().into(),
@@ -277,14 +277,14 @@ fn detections(output: &mut StudyOutput, points: &[Point]) {
         output.bars(name, Bars { title: title.into(), y: y.into(), series, groups, line });
     };
     chart("cores.svg", "Cores that are found", "cores", &["oracle", "Seq-Det", "ONAC"], None, &|point| {
-        [point.curve.enough, point.ends_with(Scheme::SeqDet), point.ends_with(Scheme::Onac)].map(f64::from).into()
+        [point.curve.least_cores, point.final_cores(Scheme::SeqDet), point.final_cores(Scheme::Onac)].map(f64::from).into()
     });
-    let oracle = |point: &Point| 100.0 * point.curve.share(point.curve.enough).unwrap_or(0.0);
+    let oracle = |point: &Point| 100.0 * point.curve.share(point.curve.least_cores).unwrap_or(0.0);
     let (y, series) = ("% of all cores", ["oracle", "Seq-Det", "ONAC"]);
     chart("performance.svg", "Performance", y, &series, Some(100.0), &|point| {
         vec![oracle(point), point.performance(Scheme::SeqDet), point.performance(Scheme::Onac)]
     });
-    let energy = |point: &Point| 100.0 * point.curve.at(point.curve.enough).map_or(1.0, |row| point.energy(row));
+    let energy = |point: &Point| 100.0 * point.curve.at(point.curve.least_cores).map_or(1.0, |row| point.energy(row));
     chart("energy.svg", "Energy", y, &series, Some(100.0), &|point| {
         vec![energy(point), 100.0 - point.saved(Scheme::SeqDet), 100.0 - point.saved(Scheme::Onac)]
     });
@@ -293,6 +293,6 @@ fn detections(output: &mut StudyOutput, points: &[Point]) {
         vec![energy(point) * oracle(point) / 100.0, power(point, Scheme::SeqDet), power(point, Scheme::Onac)]
     });
     chart("detection.svg", "Time of detection", "% of the run", &["Seq-Det", "ONAC"], None, &|point| {
-        vec![point.by(Scheme::SeqDet).share(), point.by(Scheme::Onac).share()]
+        vec![point.detection(Scheme::SeqDet).share(), point.detection(Scheme::Onac).share()]
     });
 }

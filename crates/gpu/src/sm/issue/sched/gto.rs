@@ -1,4 +1,4 @@
-//! Greedy, then oldest (Rogers et al., MICRO 2012): the same warp while it can issue, else the one launched first.
+//! Greedy, then oldest (Rogers et al., MICRO 2012): the same warp while it can issue, else the warp launched first.
 
 use super::{Order, View, oldest};
 
@@ -30,7 +30,7 @@ mod tests {
         age[..4].copy_from_slice(&[30, 10, 20, 5]);
         let view = View { age: &age, distance: &NO_PHASES, cta: &[0; MAX_WARPS], kernels: &[] };
         let mut gto = Gto::default();
-        // Warp 3 stalls after two issues, warp 1 after one; warp 3 comes back but warp 2 stays greedy.
+        // Warp 3 stalls after two issues, and warp 1 after one. Warp 3 becomes ready again, but warp 2 stays greedy.
         let order = [0b1111, 0b1111, 0b0111, 0b0101, 0b1101].map(|ready| gto.pick(ready, &view));
         assert_eq!(order, [3, 3, 1, 2, 2]);
     }

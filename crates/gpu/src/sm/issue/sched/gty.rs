@@ -1,4 +1,4 @@
-//! Greedy, then youngest (Huerta et al., MICRO 2025, Section 5.1.2): the same warp while it can issue, else the one launched last.
+//! Greedy, then youngest (Huerta et al., MICRO 2025, Section 5.1.2): the same warp while it can issue, else the warp launched last.
 
 use super::super::super::core::bits;
 use super::{Order, View};

@@ -4,12 +4,12 @@ use warpshard_base::WarpMask;
 
 use super::{Order, View};
 
-/// The slot with which the next search begins.
+/// The slot at which the next search begins.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::sm) struct Lrr(u32);
 
 impl Lrr {
-    /// The first slot of the set `ready` in this order; nothing else has a say.
+    /// Returns the first slot of the set `ready` in this order, without other criteria.
     #[inline]
     pub(super) fn first_in_turn(&mut self, ready: u64) -> usize {
         let Some(warp) = WarpMask(ready).first_from(self.0) else { unreachable!("no warp is ready") };
@@ -34,7 +34,7 @@ mod tests {
     const VIEW: View<'_> = View { age: &[0; MAX_WARPS], distance: &NO_PHASES, cta: &[0; MAX_WARPS], kernels: &[] };
 
     #[test]
-    fn slots_take_turns_and_those_not_ready_are_passed_over() {
+    fn slots_rotate_and_unready_slots_are_skipped() {
         let mut lrr = Lrr::default();
         assert_eq!([0b1110, 0b1110, 0b1010, 0b1010, 0b0001].map(|ready| lrr.pick(ready, &VIEW)), [1, 2, 3, 1, 0]);
     }

@@ -1,7 +1,7 @@
-//! Warp orders: the choice of a scheduler among the warps that can issue.
+//! Warp orders: the selection of a scheduler among the warps that can issue.
 //!
-//! A scheduler asks its order once per cycle in which it can issue, with the set of warps that can, which is not empty. The order
-//! returns one of them, which then issues; so whatever state it keeps changes with issues, never with time. The two-level orders first
+//! A scheduler calls its order once per cycle in which it can issue, with the non-empty set of warps that can issue. The order
+//! returns one of them, which then issues; the state of an order therefore changes with issues, never with time. The two-level orders first
 //! reduce the set to the warps of a small queue (`two_level.rs`).
 
 mod gto;
@@ -14,27 +14,27 @@ mod two_level;
 
 use warpshard_base::KernelIndex;
 use warpshard_config::machine::WarpOrder;
-use warpshard_seam::{BoxedWarpOrder, Own, WarpSite, Warps};
+use warpshard_seam::{BoxedWarpOrder, UserPolicies, WarpSite, Warps};
 
 use super::super::core::{MAX_WARPS, oldest_of};
 
 pub(super) use two_level::{Conditions, Sort, TwoLevel};
 
-/// What an order may know of the warps, by slot.
+/// The state of the warps that an order may use, by slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
-    /// Order of launch; the smaller, the older.
+    /// Order of launch; an older warp has a smaller number.
     pub(super) age: &'a [u32; MAX_WARPS],
-    /// Summed latencies from the front instruction to the end of its phase, where phases are known.
+    /// Sum of the latencies from the front instruction to the end of its phase, if phases are known.
     pub(super) distance: &'a [u16; MAX_WARPS],
-    /// Slot of the CTA.
+    /// The CTA slot of each warp.
     pub(super) cta: &'a [u8; MAX_WARPS],
-    /// Kernel by slot of a CTA.
+    /// The kernel of each CTA slot.
     pub(super) kernels: &'a [KernelIndex],
 }
 
 impl View<'_> {
-    /// The kernel of a warp.
+    /// Returns the kernel of a warp.
     #[inline]
     fn kernel(&self, warp: usize) -> KernelIndex {
         self.kernels[usize::from(self.cta[warp])]
@@ -43,46 +43,46 @@ impl View<'_> {
 
 /// The order in which one scheduler considers its warps, with its state.
 trait Order {
-    /// The warp of the set `ready` that issues now.
+    /// Returns the warp of the set `ready` that issues now.
     fn pick(&mut self, ready: u64, view: &View<'_>) -> usize;
 }
 
-/// Makes the enumeration of all orders from a row for each value of `gpu.sm.order`: the value, and the order within a set of warps.
+/// Defines the enumeration of all orders from a row for each value of `gpu.sm.order`: the value, and the order within a set of warps.
 macro_rules! orders {
     ($($name:ident => $order:ty,)*) => {
-        /// A scheduler's order; a call is a `match`.
+        /// The order of a scheduler; a call is a `match`.
         #[derive(Clone, Debug, warpshard_state::State)]
         pub(super) enum AnyOrder {
             $($name($order),)*
-            // In a box, so that the others stay small.
+            // The order of the calling program, boxed so that the other variants stay small.
             Own(Box<BoxedWarpOrder>),
         }
 
         impl AnyOrder {
-            /// The order of a machine, before the first issue.
+            /// Creates the order of a machine, before the first issue.
             ///
             /// # Panics
-            /// When the machine says `own` and the calling program brought none, which the assembly of a machine refuses.
-            pub(super) fn new(order: WarpOrder, site: &WarpSite, own: &Own) -> Self {
+            /// If the machine sets `own` and the calling program supplies no order; the assembly of a machine refuses such a machine.
+            pub(super) fn new(order: WarpOrder, site: &WarpSite, own: &UserPolicies) -> Self {
                 match order {
                     $(WarpOrder::$name => Self::$name(<$order>::default()),)*
                     WarpOrder::Own => {
-                        let Some(maker) = &own.warp_order else { panic!("the calling program brought no order of warps") };
+                        let Some(maker) = &own.warp_order else { panic!("the calling program supplied no order of warps") };
                         Self::Own(Box::new(maker.make(site)))
                     }
                 }
             }
 
-            /// The warp of the set `ready` that issues now.
-            // Loose round robin, the order of most machines, is part of each issue; the others are a call, or what they need of registers
-            // would cost each issue more than the choice.
+            /// Returns the warp of the set `ready` that issues now.
+            // Loose round robin, the order of most machines, is inlined into each issue. The other orders are calls, because their use of
+            // registers would cost each issue more than the selection.
             #[inline]
             pub(super) fn pick<'a>(&mut self, ready: u64, view: impl FnOnce() -> View<'a>) -> usize {
-                if let Self::Lrr(order) = self { order.first_in_turn(ready) } else { self.pick_otherwise(ready, &view()) }
+                if let Self::Lrr(order) = self { order.first_in_turn(ready) } else { self.pick_by_call(ready, &view()) }
             }
 
             #[inline(never)]
-            fn pick_otherwise(&mut self, ready: u64, view: &View<'_>) -> usize {
+            fn pick_by_call(&mut self, ready: u64, view: &View<'_>) -> usize {
                 match self {
                     $(Self::$name(order) => order.pick(ready, view),)*
                     Self::Own(order) => pick_own(order, ready, view),
@@ -106,7 +106,7 @@ orders! {
 
 const _: () = assert!(size_of::<AnyOrder>() <= 16);
 
-/// The warp that an order of the calling program picks.
+/// Returns the warp that an order of the calling program selects.
 #[cold]
 fn pick_own(order: &mut BoxedWarpOrder, ready: u64, view: &View<'_>) -> usize {
     let View { age, distance, cta, kernels } = *view;
@@ -115,7 +115,7 @@ fn pick_own(order: &mut BoxedWarpOrder, ready: u64, view: &View<'_>) -> usize {
     warp
 }
 
-/// The sort key of a two-level order's active queue; `None` for orders of one level.
+/// Returns the sort key of the active queue of a two-level order; `None` for orders of one level.
 pub(super) fn sort(order: WarpOrder) -> Option<Sort> {
     match order {
         WarpOrder::TwoLevelLrr => Some(Sort::Arrival),
@@ -125,7 +125,7 @@ pub(super) fn sort(order: WarpOrder) -> Option<Sort> {
     }
 }
 
-/// The warp of the set `ready` that was launched first.
+/// Returns the warp of the set `ready` that was launched first.
 #[inline]
 fn oldest(ready: u64, age: &[u32; MAX_WARPS]) -> usize {
     let Some(warp) = oldest_of(ready, age) else { unreachable!("no warp is ready") };

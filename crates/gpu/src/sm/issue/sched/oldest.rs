@@ -1,8 +1,8 @@
-//! Oldest first: the warp launched first of those that can issue. The thesis on phase-aware scheduling calls this GTO.
+//! Oldest first: the warp launched first of all warps that can issue. The thesis on phase-aware scheduling calls this GTO.
 
 use super::{Order, View, oldest};
 
-/// It keeps no state.
+/// Oldest first, without state.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::sm) struct Oldest;
 
@@ -20,7 +20,7 @@ mod tests {
     use crate::sm::phases::NO_PHASES;
 
     #[test]
-    fn an_older_warp_that_comes_back_issues_before_the_one_that_issued_last() {
+    fn an_older_ready_warp_issues_before_the_last_issued_one() {
         let mut age = [0; MAX_WARPS];
         age[..4].copy_from_slice(&[30, 10, 20, 5]);
         let view = View { age: &age, distance: &NO_PHASES, cta: &[0; MAX_WARPS], kernels: &[] };

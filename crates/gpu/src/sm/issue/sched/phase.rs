@@ -1,11 +1,11 @@
-//! Phase-aware ("Workload-aware scheduling techniques", 3.4): the warp nearest to the end of its phase; ties go to the oldest.
+//! Phase-aware order ("Workload-aware scheduling techniques", 3.4): the warp nearest to the end of its phase; ties go to the oldest.
 //!
-//! Warps about to wait for memory issue first, so that their latency is overlapped by warps with long remaining phases.
+//! Warps about to wait for memory issue first, so that warps with long remaining phases overlap their latency.
 
 use super::super::super::core::bits;
 use super::{Order, View};
 
-/// It keeps no state.
+/// The phase-aware order, without state.
 #[derive(Clone, Copy, Debug, Default, warpshard_state::State)]
 pub(in crate::sm) struct Phase;
 
@@ -24,7 +24,7 @@ mod tests {
     use crate::sm::core::MAX_WARPS;
 
     #[test]
-    fn the_shortest_way_to_the_end_of_the_phase_goes_first_and_of_equals_the_oldest() {
+    fn the_shortest_phase_distance_issues_first_ties_to_the_oldest() {
         let (mut distance, mut age) = ([0; MAX_WARPS], [0; MAX_WARPS]);
         distance[..4].copy_from_slice(&[40, 8, 8, 12]);
         age[..4].copy_from_slice(&[1, 9, 4, 2]);

@@ -1,33 +1,33 @@
-//! Two-level scheduling: only the warps of a small ready queue may issue ("Workload-aware scheduling techniques", 3.4.2.2 and
-//! Figure 3.6, after Gebhart et al., ISCA 2011).
+//! Two-level scheduling: only the warps of a small ready queue may issue ("Workload-aware scheduling techniques", 3.4.2.2 and Figure 3.6,
+//! after Gebhart et al., ISCA 2011).
 //!
-//! A warp that waits for a long operation (a register that memory writes, a barrier, a fence, an atomic) moves to the pending
-//! set; when the wait ends it joins the tail of the active queue, which is then sorted by the order's key: none,
-//! launch, or the length of the next phase. The head of the active queue fills free entries of the ready
-//! queue. Each scheduler has its own queues. Warps of the ready queue are served round robin.
+//! A warp that waits for a long operation (a register that memory writes, a barrier, a fence, an atomic) moves to the pending set; when the
+//! wait ends it joins the tail of the active queue, which is then sorted by the key of the order: none, launch, or the length of the next
+//! phase. The head of the active queue fills free entries of the ready queue. Each scheduler has private queues. Warps of the ready queue
+//! are served round robin.
 //!
-//! In: masks of the warps' conditions. Out: the mask of the ready queues. Invariant: [`TwoLevel::update`] reaches in one call
-//! the state in which [`TwoLevel::is_settled`], so that cycles in which no condition changes may be skipped.
+//! In: masks of the conditions of warps. Out: the mask of the ready queues. Invariant: a single call of [`TwoLevel::update`] reaches a
+//! state in which [`TwoLevel::is_settled`] holds, so that cycles without a change of conditions may be skipped.
 
 use super::super::super::core::{MAX_WARPS, bits};
 
-/// How the active queue is sorted when warps join it.
+/// Sort keys of the active queue when warps join it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub(in crate::sm) enum Sort {
-    /// As they come.
+    /// Order of arrival.
     Arrival,
-    /// The oldest first.
+    /// Oldest warp first.
     Age,
-    /// The shortest next phase first, of equals the oldest.
+    /// Shortest next phase first; ties go to the oldest warp.
     Phase,
 }
 
-/// The conditions of an SM's warps.
+/// Conditions of the warps of an SM.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sm) struct Conditions<'a> {
-    /// Resident, with instructions left to issue.
+    /// Resident warps with instructions left to issue.
     pub(in crate::sm) running: u64,
-    /// Waiting for a long operation.
+    /// Warps that wait for a long operation.
     pub(in crate::sm) waiting: u64,
     /// Order of launch.
     pub(in crate::sm) age: &'a [u32; MAX_WARPS],
@@ -35,19 +35,19 @@ pub(in crate::sm) struct Conditions<'a> {
     pub(in crate::sm) length: &'a [u16; MAX_WARPS],
 }
 
-/// One scheduler's queues.
+/// The queues of one scheduler.
 #[derive(Clone, Debug, warpshard_state::State)]
 struct Queues {
-    /// Its warp slots.
+    /// The warp slots of the scheduler.
     slots: u64,
     ready: u64,
     pending: u64,
-    /// Members of the active queue, head first.
+    /// Members of the active queue from the head.
     active: Vec<u8>,
     active_mask: u64,
 }
 
-/// The queues of an SM's schedulers.
+/// The queues of the schedulers of an SM.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(in crate::sm) struct TwoLevel {
     sort: Sort,
@@ -56,24 +56,24 @@ pub(in crate::sm) struct TwoLevel {
 }
 
 impl TwoLevel {
-    /// Empty queues; `slots` are each scheduler's warp slots, `capacity` the places of a ready queue.
+    /// Creates empty queues; `slots` are the warp slots of each scheduler, and `capacity` is the size of a ready queue.
     pub(in crate::sm) fn new(sort: Sort, capacity: u32, slots: &[u64]) -> Self {
         let queues = |&slots: &u64| Queues { slots, ready: 0, pending: 0, active: Vec::with_capacity(MAX_WARPS), active_mask: 0 };
         Self { sort, capacity, queues: slots.iter().map(queues).collect() }
     }
 
-    /// Warps that may issue.
+    /// Returns the warps that may issue.
     pub(in crate::sm) fn ready(&self) -> u64 {
         self.queues.iter().fold(0, |mask, queues| mask | queues.ready)
     }
 
-    /// Whether an update would change nothing.
+    /// Returns true if an update would change nothing.
     #[inline]
     pub(in crate::sm) fn is_settled(&self, now: &Conditions<'_>) -> bool {
         self.queues.iter().all(|queues| queues.is_settled(now, self.capacity))
     }
 
-    /// Moves warps between the queues as their conditions ask.
+    /// Moves warps between the queues according to their conditions.
     pub(in crate::sm) fn update(&mut self, now: &Conditions<'_>) {
         for queues in &mut self.queues {
             if !queues.is_settled(now, self.capacity) {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     impl Core {
-        /// Eight warps of one scheduler, launched in the order of their slots, with a ready queue of three.
+        /// Creates eight warps of one scheduler, launched in the order of their slots, with a ready queue of three.
         fn new(sort: Sort) -> Self {
             let mut age = [0; MAX_WARPS];
             (0..).zip(&mut age).for_each(|(i, age)| *age = i);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_group_issues_and_who_waits_is_replaced_by_the_head_of_the_active_queue() {
+    fn a_waiting_warp_is_replaced_by_the_head_of_the_active_queue() {
         let mut core = Core::new(Sort::Arrival);
         assert_eq!(core.ready(0), 0b0000_0111);
         assert_eq!(core.ready(0b010), 0b0000_1101);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn without_sorting_a_warp_that_comes_back_queues_behind_those_that_never_issued() {
+    fn without_sorting_a_returning_warp_joins_the_tail() {
         let mut core = Core::new(Sort::Arrival);
         core.ready(0);
         core.ready(0b001);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn sorted_by_age_it_comes_before_them() {
+    fn sorted_by_age_a_returning_warp_precedes_younger_ones() {
         let mut core = Core::new(Sort::Age);
         core.ready(0);
         core.ready(0b001);
@@ -182,7 +182,7 @@ mod tests {
         core.ready(0b001);
         core.length[0] = 25;
         core.ready(0b000);
-        // Warp 3 had already filled the place of warp 0; of the others 6, 5 and 0 have the shortest phases before them.
+        // Warp 3 has already replaced warp 0 in the ready queue; of the others, warps 6, 5 and 0 have the shortest next phases.
         assert_eq!(core.ready(0b1110), 0b0110_0001);
     }
 
@@ -193,12 +193,12 @@ mod tests {
         let ended = Conditions { running: 0b1111_1100, waiting: 0, age: &core.age, length: &core.length };
         core.queues.update(&ended);
         assert_eq!(core.queues.ready(), 0b0001_1100);
-        assert_eq!(core.ready(0b0001_1100), 0b1110_0000, "the two new ones come after warps 5 to 7");
+        assert_eq!(core.ready(0b0001_1100), 0b1110_0000, "the two new warps come after warps 5 to 7");
         assert_eq!(core.ready(0b1111_1100), 0b0000_0011);
     }
 
     #[test]
-    fn schedulers_have_queues_of_their_own() {
+    fn schedulers_have_private_queues() {
         let mut core = Core::new(Sort::Arrival);
         core.queues = TwoLevel::new(Sort::Arrival, 1, &[0b0101_0101, 0b1010_1010]);
         assert_eq!(core.ready(0), 0b0000_0011);

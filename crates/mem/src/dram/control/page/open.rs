@@ -1,4 +1,4 @@
-//! Open page: no command closes its row.
+//! Open page: no column command closes its row.
 
 use super::Row;
 

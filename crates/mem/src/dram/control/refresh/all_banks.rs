@@ -1,4 +1,4 @@
-//! All banks at once: one command closes all rows when no request needs one any more.
+//! All banks together: one command closes all rows once no request needs an open row.
 
 use super::{Rows, Step};
 

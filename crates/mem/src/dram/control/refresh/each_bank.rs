@@ -1,4 +1,4 @@
-//! Bank by bank: rows that no request needs any more are closed one after the other, the lowest bank first.
+//! Bank by bank: rows that no request needs are closed one after the other, the lowest bank first.
 
 use super::{Rows, Step};
 

@@ -1,12 +1,12 @@
-//! Page and refresh policies that are trait objects: when the controller asks them, and what it does with the replies.
+//! Page and refresh policies that are trait objects: the calls of the controller, and the effects of their results.
 
 use warpshard_base::Cycle;
-use warpshard_seam::{BoxedPagePolicy, BoxedRefresh, Column, Due, Keep, MOST_OWED};
+use warpshard_seam::{BoxedPagePolicy, BoxedRefresh, Column, DueRefreshes, MAX_OWED_REFRESHES, RowAction};
 
 use super::Controller;
 use super::queue::Entry;
 
-/// A page policy, and the cycle in which the open row of each bank is closed unless a request needs it; `u64::MAX` for none.
+/// A page policy, and the cycle in which the open row of each bank is closed unless a request needs it; `u64::MAX` for never.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Paging {
     pub(super) policy: BoxedPagePolicy,
@@ -24,14 +24,14 @@ impl Paging {
     }
 }
 
-/// When refreshes go out.
+/// A refresh policy that decides when refreshes are issued.
 #[derive(Clone, Debug, warpshard_state::State)]
 pub(super) struct Refreshing(pub(super) BoxedRefresh);
 
 impl Controller {
-    /// Whether the page policy closes the row that gets a column command.
+    /// Returns true if the page policy closes the row of a column command.
     pub(super) fn closes_by_policy(&mut self, now: u64, bank: usize, entry: &Entry, wanted: bool) -> bool {
-        // A row that a request has opened stays open until that request was served.
+        // A row that was opened for a request stays open until the request is served.
         let kept = self.active >> bank & 1 != 0;
         let columns = self.columns[bank] + 1;
         let Some(paging) = &mut self.paging else { return false };
@@ -39,11 +39,12 @@ impl Controller {
         let (row, write, port, kernel) = (access.row, access.write, access.port, access.kernel);
         let command = Column { now: Cycle(now), bank: bank as u8, row, columns, write, wanted, port, kernel };
         let keep = paging.policy.0.column(&command);
-        paging.close_at[bank] = if let Keep::For(cycles) = keep { now.saturating_add(cycles.max(1)) } else { u64::MAX };
-        keep == Keep::Close && !kept
+        paging.close_at[bank] = if let RowAction::For(cycles) = keep { now.saturating_add(cycles.max(1)) } else { u64::MAX };
+        keep == RowAction::Close && !kept
     }
 
-    /// Closes a row whose time has passed without a request, the first one that the timing allows; lowers `next` to the cycle that may allow another.
+    /// Closes the first row whose time has passed without a request and whose precharge is allowed; lowers `next` to the cycle that may
+    /// allow another precharge.
     pub(super) fn close_idle(&mut self, now: u64, next: &mut u64) -> bool {
         let Some(paging) = &self.paging else { return false };
         let (mut left, mut idle) = (self.open & !self.active & !self.reads.hits & !self.writes.hits & !self.owed, 0);
@@ -59,13 +60,13 @@ impl Controller {
         self.pick_close(now, idle, next)
     }
 
-    /// The pseudo channel whose refresh begins or has begun, where one does.
+    /// Returns the pseudo channel whose refresh begins or has begun, if any.
     pub(super) fn refresh_to_do(&self, now: u64, next: &mut u64) -> Option<u32> {
         let &first = self.refreshing.front()?;
         let Some(Refreshing(policy)) = self.refresh_policy.as_deref() else { return Some(first) };
         let starts = |&pseudo_channel: &u32| {
             let due = self.due(now, pseudo_channel);
-            due.owed >= MOST_OWED || policy.0.starts(&due)
+            due.owed >= MAX_OWED_REFRESHES || policy.0.starts(&due)
         };
         let found = (0..self.pseudo_channels).filter(|part| self.refreshing.contains(part)).find(starts);
         if found.is_none() {
@@ -74,7 +75,7 @@ impl Controller {
         found
     }
 
-    /// A refresh of a pseudo channel went out.
+    /// Records that a refresh of a pseudo channel was issued.
     pub(super) fn refresh_done(&mut self, now: u64, pseudo_channel: u32) {
         let at = self.refreshing.iter().position(|part| *part == pseudo_channel);
         at.map(|at| self.refreshing.remove(at));
@@ -86,9 +87,9 @@ impl Controller {
         }
     }
 
-    fn due(&self, now: u64, pseudo_channel: u32) -> Due {
+    fn due(&self, now: u64, pseudo_channel: u32) -> DueRefreshes {
         let banks = self.banks_of(pseudo_channel);
-        Due {
+        DueRefreshes {
             now: Cycle(now),
             pseudo_channel,
             owed: self.refreshing.iter().filter(|part| **part == pseudo_channel).count() as u32,

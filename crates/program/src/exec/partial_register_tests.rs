@@ -1,9 +1,9 @@
-//! Instructions on halves, bytes and other parts of registers over edge values, and atomics of every type, each against a computation on
-//! the host.
+//! Tests of instructions on halves, bytes and other parts of registers over edge values, and of atomics of every type, each against a
+//! computation on the host.
 
 use super::tests::{FLOATS, WORDS, canonical, check, lanes};
 
-/// Pairs of bfloats at which something changes: zeros, one, infinities, not a number, denormals, neighbours of one.
+/// Pairs of bfloat edge values: zeros, one, infinities, NaN, denormals, and neighbours of one.
 const BFLOATS: [u32; 12] = [
     0,
     0x8000_0000,
@@ -19,7 +19,7 @@ const BFLOATS: [u32; 12] = [
     0x7f7f_ff7f,
 ];
 
-/// Pairs of halves.
+/// Pairs of half-precision edge values.
 const HALVES: [u32; 12] = [
     0,
     0x8000_0000,
@@ -50,20 +50,20 @@ fn half(bits: u32) -> f64 {
     if bits >> 15 & 1 == 1 { -magnitude } else { magnitude }
 }
 
-/// The number of 16 bits closest to a value, by trying all; ties go to the even one.
+/// Returns the 16-bit number closest to a value by trying all; ties go to even.
 fn nearest(value: f64, of: fn(u32) -> f64, infinity: u32) -> u32 {
     if value.is_nan() {
         return 0x7fff;
     }
     let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
-    // Infinity counts as the number after the largest one.
+    // Infinity is treated as the number after the largest one.
     let largest = of(infinity - 1);
     let last = largest + (largest - of(infinity - 2));
     let distance = |bits: u32| (if bits == infinity { last } else { of(bits) } - value.abs()).abs();
     if value.abs() >= last {
         return sign | infinity;
     }
-    // Numbers grow with their bits.
+    // Values increase with their bit patterns.
     let (mut low, mut high) = (0, infinity);
     while high - low > 1 {
         let middle = (low + high) / 2;
@@ -133,7 +133,7 @@ fn conversions_to_and_from_16_bits() {
     check(&["F2FP.BF16.PACK_AB R10, R4, R5"], &FLOATS, |a, b, _| nearest(f(a), bfloat, 0x7f80) << 16 | nearest(f(b), bfloat, 0x7f80));
     check(&["F2FP.F16.F32.PACK_AB R10, R4, R5"], &FLOATS, |a, b, _| nearest(f(a), half, 0x7c00) << 16 | nearest(f(b), half, 0x7c00));
     check(&["F2FP.RELU.BF16.F32.PACK_AB R10, RZ, R5"], &FLOATS, |_, b, _| if f(b) < 0.0 { 0 } else { nearest(f(b), bfloat, 0x7f80) });
-    // Towards zero a bfloat is the upper half of a number.
+    // Rounding towards zero keeps the upper half of a single-precision number.
     check(&["F2FP.BF16.PACK_AB.RZ R10, RZ, R5"], &FLOATS, |_, b, _| if f(b).is_nan() { 0x7fff } else { b >> 16 });
     check(&["F2F.BF16.F32 R10, R4"], &FLOATS, |a, _, _| nearest(f(a), bfloat, 0x7f80));
     check(&["I2F.BF16 R10, R4"], &WORDS, |a, _, _| nearest(f64::from(a as i32), bfloat, 0x7f80));
@@ -141,7 +141,7 @@ fn conversions_to_and_from_16_bits() {
     check(&["F2I.F16.NTZ R10, R4"], &HALVES, |a, _, _| half(a & 0xffff).round_ties_even() as i32 as u32);
     check(&["F2I.BF16.NTZ R10, R4"], &BFLOATS, |a, _, _| bfloat(a & 0xffff).round_ties_even() as i32 as u32);
     check(&["FRND.F16.CEIL R10, R4"], &HALVES, |a, _, _| nearest(half(a & 0xffff).ceil(), half, 0x7c00));
-    // The unit cuts off what a half has no bits for.
+    // The unit truncates bits that a half cannot represent.
     let below = |value: f64| nearest(value, half, 0x7c00) - u32::from(half(nearest(value, half, 0x7c00)) > value);
     check(&["MUFU.SQRT.F16 R10, R4.H1"], &HALVES, |a, _, _| below(half(a >> 16).sqrt()));
 }
@@ -202,7 +202,7 @@ fn scaled_products_are_rounded_once() {
 fn minima_of_doubles_prefer_numbers() {
     let values = [0.0, -0.0, 1.5, -2.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324].map(f64::to_bits);
     let inputs: Vec<[u64; 3]> = values.iter().flat_map(|&a| values.map(|b| [a, b, 0])).collect();
-    // As the compiler writes fmin and fmax.
+    // The compiler emits fmin and fmax in this form.
     for (name, smaller) in [("MIN", true), ("MAX", false)] {
         let first = format!("DSETP.{name}.AND P0, P1, R4, R6, PT");
         let code = [&first, "SEL R10, R4, R6, P0", "FSEL R11, R5, R7, P0", "@P1 LOP3.LUT R11, R7, 0x80000, RZ, 0xfc, !PT"];
@@ -221,7 +221,7 @@ fn minima_of_doubles_prefer_numbers() {
     }
 }
 
-/// One lane does an atomic operation on the place of its third input with its first two inputs; returns the old value and the new one.
+/// Executes an atomic operation of one lane at address `place` with its two inputs; returns the old and the new value.
 fn atomic(name: &str, place: u64, a: u64, b: u64, wide: bool, compares: bool) -> (u64, u64) {
     let code =
         if compares { format!("ATOMG.E.{name} PT, R12, [R2+0x10], R4, R6") } else { format!("ATOMG.E.{name} PT, R12, [R2+0x10], R4") };
@@ -277,8 +277,8 @@ fn atomics_of_every_type_give_the_old_value_and_leave_the_new_one() {
 }
 
 #[test]
-fn tensor_sums_round_once_and_keep_what_is_no_number() {
-    // All elements of both matrices are one number, so every sum is c plus sixteen times its square.
+fn tensor_sums_round_once_and_propagate_nan() {
+    // All elements of both matrices are equal, so every sum is c plus sixteen times the square of the element.
     for (number, c, expected) in [
         (0x3c00_3c00_u64, 1.0_f32, 17.0_f32),
         (0x0001_0001, 0.0, 16.0 * 2_f32.powi(-48)),
@@ -295,7 +295,7 @@ fn tensor_sums_round_once_and_keep_what_is_no_number() {
             assert!(got == expected || got.is_nan() && expected.is_nan(), "{number:#x}: {got} instead of {expected}");
         }
     }
-    // Sums of integers that leave 32 bits wrap, or are limited.
+    // Integer sums beyond 32 bits wrap or saturate.
     for (name, expected) in [("IMMA.16816.S8.S8", 0x7fff_fff0_u32.wrapping_add(16 * 128 * 128)), ("IMMA.16816.S8.S8.SAT", 0x7fff_ffff)] {
         let line = format!("{name} R8, R12.ROW, R14.COL, R20");
         let code =
@@ -325,7 +325,7 @@ fn every_part_of_a_register_is_read_where_an_opcode_can_name_it() {
             canonical(half(u32::from(half_word(a))) as f32)
         });
     }
-    // Predicates from each byte.
+    // Reads predicates from each byte.
     for i in 0..4 {
         let code = [&format!("R2P PR, R4.B{i}, 0x7f"), "P2R R10, PR, RZ, 0x7f"];
         check(&code, &WORDS, move |a, _, _| byte(a, i) & 0x7f);
@@ -378,7 +378,7 @@ fn minima_of_sums_of_three_and_of_halves() {
         check(&[&format!("VIMNMX3.S16x2 R10, R4, R5, R6, {end}")], &WORDS, move |a, b, c| {
             halves(a, b, c, &|a, b, c| pick(pick(a, b), c), true)
         });
-        // The predicates say for each half whether the first number was taken; ties count.
+        // The predicates are true for a half if the first number is the result, also for equal numbers.
         let line = format!("VIMNMX.S16x2 R10, P0, P1, R4, R5, {end}");
         check(&[&line, "P2R R10, PR, RZ, 0x3"], &WORDS, move |a, b, _| {
             let first = |i: u32| {

@@ -1,38 +1,38 @@
 //! Barriers in shared memory (mbarriers) of the CTAs of an SM, and the warps that wait at them.
 //!
-//! In: operations that leave the load/store unit, bytes that bulk copies bring. Out: waits that are over. A wait for a phase that is not complete
+//! In: operations that leave the load/store unit, and bytes that bulk copies deliver. Out: completed waits. A wait for an incomplete phase
 //! stays here until the phase ends, as the hardware suspends a warp in `try_wait`.
 
-use warpshard_stats::activity::BesideChange;
+use warpshard_stats::activity::AsyncEventKind;
 use warpshard_workload::{BarrierAccess, BarrierOp, Mbarrier};
 
 use super::super::super::core::Core;
-use super::super::SharedAnswer;
+use super::super::SharedResult;
 
-/// A barrier of the CTA in a slot.
+/// A barrier and the slot of its CTA.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct Placed {
+struct PlacedBarrier {
     cta: u8,
     address: u32,
     state: Mbarrier,
 }
 
-/// A warp that waits, with the phases that are not complete.
+/// A waiting warp and the incomplete phases for which it waits.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Waiting {
+struct WaitingWarp {
     cta: u8,
     phases: Vec<(u32, bool)>,
-    answer: SharedAnswer,
+    result: SharedResult,
 }
 
 /// The barriers of an SM.
 #[derive(Debug, Default, warpshard_state::State)]
 pub(super) struct Barriers {
-    all: Vec<Placed>,
-    waiting: Vec<Waiting>,
+    all: Vec<PlacedBarrier>,
+    waiting: Vec<WaitingWarp>,
 }
 
-/// The byte of the shared memory of a CTA: without the number of the CTA in its cluster.
+/// Returns the address within the shared memory of a CTA, without the rank of the CTA in its cluster.
 pub(super) fn within(address: u32) -> u32 {
     address & 0x00ff_ffff
 }
@@ -42,12 +42,12 @@ impl Barriers {
         self.all.iter_mut().find(|placed| (placed.cta, placed.address) == (cta, address)).map(|placed| &mut placed.state)
     }
 
-    /// Applies an operation that is no wait; returns whether a phase ended.
+    /// Applies an operation other than a wait; returns true if a phase ended.
     pub(super) fn apply(&mut self, cta: u8, access: BarrierAccess) -> bool {
         let address = within(access.address);
         match (access.op, self.find(cta, address)) {
             (BarrierOp::Write(word), Some(state)) => *state = Mbarrier::of(word),
-            (BarrierOp::Write(word), None) => self.all.push(Placed { cta, address, state: Mbarrier::of(word) }),
+            (BarrierOp::Write(word), None) => self.all.push(PlacedBarrier { cta, address, state: Mbarrier::of(word) }),
             (BarrierOp::Arrive { arrivals, bytes, drops }, Some(state)) => {
                 if drops {
                     state.arrivals = state.arrivals.saturating_sub(arrivals.into());
@@ -55,25 +55,25 @@ impl Barriers {
                 return state.arrive(arrivals.into(), bytes.into());
             }
             (BarrierOp::AfterCopies { arrivals, bytes }, Some(state)) => return state.arrive(arrivals.into(), bytes.into()),
-            // One that nobody initialised by an operation of its own, as before Hopper, is not followed.
+            // A barrier that no operation initialised, as before Hopper, is not tracked.
             (BarrierOp::Arrive { .. } | BarrierOp::AfterCopies { .. }, None) | (BarrierOp::Wait(_) | BarrierOp::Look, _) => {}
         }
         false
     }
 
-    /// A phase of a barrier has just ended: recorded where a recording wants it.
+    /// Records that a phase of a barrier has just ended, if a recording needs it.
     pub(super) fn note_end(&self, cta: u8, address: u32, core: &mut Core) {
         let address = within(address);
         let state = || self.all.iter().find(|placed| (placed.cta, placed.address) == (cta, address));
-        core.note_beside(cta, || BesideChange::PhaseEnds { address, parity: state().is_some_and(|placed| !placed.state.phase) });
+        core.record_async(cta, || AsyncEventKind::PhaseEnds { address, parity: state().is_some_and(|placed| !placed.state.phase) });
     }
 
-    /// Bytes of a copy have come; returns whether a phase ended.
+    /// Adds the delivered bytes of a copy; returns true if a phase ended.
     pub(super) fn complete(&mut self, cta: u8, address: u32, bytes: u32) -> bool {
         self.find(cta, within(address)).is_some_and(|state| state.arrive(0, -i64::from(bytes)))
     }
 
-    /// The phases among `accesses` that a warp of a CTA has to wait for.
+    /// Returns the phases among `accesses` for which a warp of a CTA has to wait.
     pub(super) fn incomplete(&mut self, cta: u8, accesses: &[BarrierAccess]) -> Vec<(u32, bool)> {
         let mut phases = Vec::new();
         for access in accesses {
@@ -86,32 +86,32 @@ impl Barriers {
         phases
     }
 
-    /// A warp waits for phases; `answer` ends its instruction.
-    pub(super) fn wait(&mut self, cta: u8, phases: Vec<(u32, bool)>, answer: SharedAnswer) {
-        self.waiting.push(Waiting { cta, phases, answer });
+    /// Adds a warp that waits for phases; `result` completes its instruction.
+    pub(super) fn wait(&mut self, cta: u8, phases: Vec<(u32, bool)>, result: SharedResult) {
+        self.waiting.push(WaitingWarp { cta, phases, result });
     }
 
-    /// Takes out the next wait that is over; asked for after a phase ended until there is none.
-    pub(super) fn next_over(&mut self) -> Option<SharedAnswer> {
+    /// Removes and returns the next completed wait; called after the end of a phase until none remains.
+    pub(super) fn next_over(&mut self) -> Option<SharedResult> {
         let Self { all, waiting } = self;
         let incomplete = |cta: u8, (address, parity): (u32, bool)| {
             all.iter().any(|placed| (placed.cta, placed.address) == (cta, address) && placed.state.phase == parity)
         };
         let at = waiting.iter().position(|wait| !wait.phases.iter().any(|phase| incomplete(wait.cta, *phase)))?;
-        Some(waiting.remove(at).answer)
+        Some(waiting.remove(at).result)
     }
 
-    /// Whether a warp of `warps` waits.
+    /// Returns true if a warp of `warps` waits.
     pub(super) fn holds(&self, warps: u64) -> bool {
-        self.waiting.iter().any(|wait| warps >> wait.answer.warp & 1 != 0)
+        self.waiting.iter().any(|wait| warps >> wait.result.warp & 1 != 0)
     }
 
-    /// Nothing of `warps` waits any more.
+    /// Discards the waits of `warps`.
     pub(super) fn squash(&mut self, warps: u64) {
-        self.waiting.retain(|wait| warps >> wait.answer.warp & 1 == 0);
+        self.waiting.retain(|wait| warps >> wait.result.warp & 1 == 0);
     }
 
-    /// Who waits for what, for reports of a standstill.
+    /// Adds a description of each waiting warp to `lines`, for the deadlock report.
     pub(super) fn describe(&self, lines: &mut Vec<String>) {
         for wait in &self.waiting {
             for (address, parity) in &wait.phases {
@@ -121,7 +121,7 @@ impl Barriers {
                 });
                 lines.push(format!(
                     "warp {} waits for phase {} of the barrier at {address:#x} of shared memory{lacks}",
-                    wait.answer.warp,
+                    wait.result.warp,
                     u8::from(*parity)
                 ));
             }

@@ -1,33 +1,33 @@
-//! The launches of a run and of a profile side by side.
+//! Comparison of the launches of a run with the launches of a profile.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use warpshard_report::nsight::{OWN_STATES, STALLS, STATES, Stalls, State};
+use warpshard_report::nsight::{ADDITIONAL_STATES, STALLS, STATES, Stalls, State};
 use warpshard_report::text::{Align, Style, Table, UNKNOWN, clip, count, demangled, known, printable};
 
 use super::super::super::RunFolder;
 use super::super::super::folder::at;
 use super::table::{Profile, Profiled};
 
-/// Bytes of a sector, in which the counters of a launch count traffic of DRAM.
-const SECTOR: f64 = 32.0;
+/// Bytes of a sector, the unit in which a launch's counters count DRAM traffic.
+const SECTOR_BYTES: f64 = 32.0;
 
-/// A metric of a launch.
+/// A measured and a simulated metric of a launch.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pair {
-    /// Nsight Compute's name, or several that are added.
+    /// Nsight Compute's name of the metric, or several names whose values are added.
     pub metric: &'static str,
-    /// What was measured; `None` where the profile lacks it.
+    /// The measured value; `None` if the profile lacks the metric.
     pub measured: Option<f64>,
-    /// Ours; `None` where the run lacks it.
+    /// The simulated value; `None` if the run lacks the metric.
     pub ours: Option<f64>,
-    /// A share of a whole, in percent, which is compared by its difference.
+    /// True for a share in percent, whose error is a difference.
     pub share: bool,
 }
 
 impl Pair {
-    /// How far ours is from the measured value: relative, or the difference of shares, in percent.
+    /// Returns the error of the simulated value in percent: relative to the measured value, or the difference of two shares.
     pub fn error(&self) -> Option<f64> {
         let (measured, ours) = (self.measured?, self.ours?);
         match self.share {
@@ -38,35 +38,35 @@ impl Pair {
     }
 }
 
-/// A launch that is in both.
+/// A launch of both the run and the profile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Launch {
-    /// Its number in the run.
+    /// The number of the launch in the run.
     pub number: usize,
-    /// The kernel.
+    /// Name of the kernel.
     pub kernel: String,
-    /// The line of the profile.
+    /// The line of the launch in the profile.
     pub line: u64,
-    /// What is compared.
+    /// The compared metrics.
     pub metrics: Vec<Pair>,
 }
 
-/// A run beside a profile.
+/// A comparison of a run with a profile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Beside {
-    /// The result folder.
+pub struct LaunchComparison {
+    /// Path of the result folder.
     pub run: String,
-    /// The file.
+    /// Path of the profile.
     pub profile: String,
-    /// Launches that are in both.
+    /// Launches of both the run and the profile.
     pub launches: Vec<Launch>,
-    /// Launches of the profile that the run does not have, or that are there already, each with its line.
+    /// Launches of the profile that the run lacks, or that are duplicates, each with its line.
     pub only_measured: Vec<String>,
-    /// Launches of the run that were not profiled.
+    /// Number of the run's launches that were not profiled.
     pub only_ours: usize,
 }
 
-/// The name of a kernel without template arguments and parameters.
+/// Returns the name of a kernel without template arguments and parameters.
 fn base(name: &str) -> String {
     let plain = demangled(name);
     let plain = plain.strip_prefix("void ").unwrap_or(&plain);
@@ -74,9 +74,9 @@ fn base(name: &str) -> String {
     plain[..end].trim().rsplit("::").next().unwrap_or_default().to_owned()
 }
 
-impl Beside {
-    /// Compares the launches of a run with those of a profile. A launch with a number is that one of the run; others are matched in order, by
-    /// the kernel's name.
+impl LaunchComparison {
+    /// Compares the launches of a run with the launches of a profile. A profiled launch with a number matches the run's launch with this
+    /// number; other launches are matched in order, by the kernel's name.
     pub fn of(run: &RunFolder, profile: &Profile) -> Self {
         let kernels = run.stats.kernels();
         let names: Vec<String> =
@@ -104,15 +104,15 @@ impl Beside {
         Self { run: run.path.display().to_string(), profile: profile.name.clone(), launches, only_measured, only_ours }
     }
 
-    /// As a JSON value.
+    /// Returns the comparison as a JSON value.
     pub fn json(&self) -> Value {
         json!(self)
     }
 
-    /// As text: a table for each launch, or with many launches one with their sums.
+    /// Formats the comparison as text: a table for each launch, or for many launches a table with their sums.
     pub fn text(&self, all: bool, style: Style) -> String {
         let mut text = format!("{}\n{}\n", style.title(&printable(&self.run)), clip(&printable(&self.profile), style.width()));
-        let shown = if all { self.launches.len() } else { self.launches.len().min(LAUNCHES) };
+        let shown = if all { self.launches.len() } else { self.launches.len().min(MAX_LAUNCHES) };
         if self.launches.len() > 1 {
             let title = format!("\n{} launches together\n", self.launches.len());
             text += &(style.title(&title) + &table(&self.sums(), all).render(style));
@@ -125,7 +125,7 @@ impl Beside {
             text += &format!("\n{} more launches; --all shows them\n", self.launches.len() - shown);
         }
         if !self.only_measured.is_empty() {
-            let some: Vec<_> = self.only_measured.iter().take(LAUNCHES).map(|name| printable(name).into_owned()).collect();
+            let some: Vec<_> = self.only_measured.iter().take(MAX_LAUNCHES).map(|name| printable(name).into_owned()).collect();
             text += &format!("\nmeasured and not compared: {} launches: {}\n", self.only_measured.len(), some.join(", "));
         }
         if self.only_ours > 0 {
@@ -134,7 +134,7 @@ impl Beside {
         text
     }
 
-    /// The metrics of all launches, added where all launches have both numbers; shares are not added.
+    /// Returns the metrics summed over all launches, if all launches have both values; shares are not summed.
     fn sums(&self) -> Vec<Pair> {
         let Some(first) = self.launches.first() else { return Vec::new() };
         let sum = |(i, pair): (usize, &Pair)| {
@@ -145,8 +145,8 @@ impl Beside {
     }
 }
 
-/// Launches and names that are shown unless all are wanted.
-const LAUNCHES: usize = 12;
+/// Maximum number of launches and names that are shown by default.
+const MAX_LAUNCHES: usize = 12;
 
 fn table(pairs: &[Pair], all: bool) -> Table {
     let mut table = Table::new(&[("metric", Align::Left), ("measured", Align::Right), ("ours", Align::Right), ("error", Align::Right)]);
@@ -198,8 +198,8 @@ fn pairs(run: &RunFolder, kernel: &Value, profiled: &Profiled) -> Vec<Pair> {
         ),
         amount("lts__t_sectors_srcunit_tex.sum", metric("lts__t_sectors_srcunit_tex.sum"), counter("llc_accesses")),
         amount("lts__t_sectors_srcunit_tex_lookup_hit.sum", metric("lts__t_sectors_srcunit_tex_lookup_hit.sum"), counter("llc_hits")),
-        amount("dram__bytes_read.sum", metric("dram__bytes_read.sum"), counter("dram_reads").map(|sectors| sectors * SECTOR)),
-        amount("dram__bytes_write.sum", metric("dram__bytes_write.sum"), counter("dram_writes").map(|sectors| sectors * SECTOR)),
+        amount("dram__bytes_read.sum", metric("dram__bytes_read.sum"), counter("dram_reads").map(|sectors| sectors * SECTOR_BYTES)),
+        amount("dram__bytes_write.sum", metric("dram__bytes_write.sum"), counter("dram_writes").map(|sectors| sectors * SECTOR_BYTES)),
         amount("CTAs per SM: least of launch__occupancy_limit_*", ctas_per_sm(profiled), field("ctas_per_sm")),
         amount("smsp__warps_active.avg.per_cycle_active", metric("smsp__warps_active.avg.per_cycle_active"), warps_active(run)),
     ];
@@ -209,8 +209,8 @@ fn pairs(run: &RunFolder, kernel: &Value, profiled: &Profiled) -> Vec<Pair> {
     let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole * 100.0);
     let states: Vec<Option<f64>> = STATES.iter().map(|state| counter(state.ours)).collect();
     if states.iter().any(Option::is_some) {
-        // A core with control words counts what Nsight does.
-        let ours_all: f64 = states.iter().flatten().copied().chain(OWN_STATES.iter().filter_map(|state| counter(state.ours))).sum();
+        // A core with control words counts the same states as Nsight Compute.
+        let ours_all: f64 = states.iter().flatten().copied().chain(ADDITIONAL_STATES.iter().filter_map(|state| counter(state.ours))).sum();
         for (State { metric, nsight, .. }, ours) in STATES.iter().zip(states) {
             let measured = measured_stall(nsight).and_then(|part| share(part, measured_all));
             pairs.push(Pair { metric, measured, ours: ours.and_then(|part| share(part, ours_all)), share: true });
@@ -227,13 +227,14 @@ fn pairs(run: &RunFolder, kernel: &Value, profiled: &Profiled) -> Vec<Pair> {
     pairs
 }
 
-/// CTAs of the kernel that fit an SM, of the profile's limits.
+/// Returns the number of the kernel's CTAs that fit an SM, from the limits in the profile.
 fn ctas_per_sm(profiled: &Profiled) -> Option<f64> {
     let limits = profiled.metrics.iter().filter(|(name, _)| name.starts_with("launch__occupancy_limit"));
     limits.map(|(_, limit)| *limit).reduce(f64::min)
 }
 
-/// Warps on a scheduler while its SM has any, of a run with one launch: SMs count these for the whole run.
+/// Returns the mean warps per scheduler while its SM has resident warps, for a run with one launch: SMs count these warps over the whole
+/// run.
 fn warps_active(run: &RunFolder) -> Option<f64> {
     let total = |name: &str| run.stats.number(&["components", "sm", "total", name]).filter(|value| *value > 0.0);
     let schedulers = run.configuration.get("gpu")?.get("sm")?.get("schedulers")?.as_integer()?;
@@ -262,55 +263,55 @@ mod tests {
         }
     }
 
-    fn beside(text: &str) -> Beside {
-        Beside::of(&run(), &Profile::parse("ncu.csv", text, &[]).unwrap())
+    fn comparison(text: &str) -> LaunchComparison {
+        LaunchComparison::of(&run(), &Profile::parse("ncu.csv", text, &[]).unwrap())
     }
 
     #[test]
-    fn launches_are_matched_by_name_in_order_and_metrics_beside_one_another() {
+    fn launches_are_matched_by_name_in_order() {
         let text = "ID,Kernel Name,sm__cycles_active.max,gpc__cycles_elapsed.max,dram__bytes_read.sum,\
             smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio,\
             smsp__average_warps_issue_stalled_selected_per_issue_active.ratio,launch__occupancy_limit_warps,launch__occupancy_limit_blocks\n\
             0,\"add(float *, int)\",800,1040,320,1,1,8,4\n1,\"add(float *, int)\",1000,,640,,,,\n2,other,1,,,,,,\n";
-        let beside = beside(text);
-        assert_eq!(beside.launches.iter().map(|launch| launch.number).collect::<Vec<_>>(), [0, 2]);
-        assert_eq!((beside.only_measured.clone(), beside.only_ours), (vec!["other (line 4)".to_owned()], 1));
-        let find = |launch: usize, name: &str| beside.launches[launch].metrics.iter().find(|pair| pair.metric == name).unwrap();
+        let comparison = comparison(text);
+        assert_eq!(comparison.launches.iter().map(|launch| launch.number).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!((comparison.only_measured.clone(), comparison.only_ours), (vec!["other (line 4)".to_owned()], 1));
+        let find = |launch: usize, name: &str| comparison.launches[launch].metrics.iter().find(|pair| pair.metric == name).unwrap();
         assert_eq!(find(0, "sm__cycles_active.max").error(), Some(25.0));
         assert_eq!(find(0, "gpc__cycles_elapsed.max").error(), Some(0.0));
         assert_eq!((find(1, "dram__bytes_read.sum").measured, find(1, "dram__bytes_read.sum").ours), (Some(640.0), Some(640.0)));
         assert_eq!(find(0, "stall shares: long_scoreboard").error(), Some(25.0), "75 % and half");
         assert_eq!(find(0, "CTAs per SM: least of launch__occupancy_limit_*").error(), Some(0.0));
-        let text = beside.text(false, Style::Plain);
+        let text = comparison.text(false, Style::Plain);
         assert!(text.contains("2 launches together") && text.contains("other (line 4)") && !text.contains("lts__"), "{text}");
-        assert!(beside.text(true, Style::Plain).contains("lts__t_sectors_srcunit_tex.sum"));
-        assert_eq!(beside.json()["launches"][0]["metrics"][0]["measured"], 800.0);
+        assert!(comparison.text(true, Style::Plain).contains("lts__t_sectors_srcunit_tex.sum"));
+        assert_eq!(comparison.json()["launches"][0]["metrics"][0]["measured"], 800.0);
     }
 
-    /// A run that counts Nsight's states of warps is compared state by state, and not by what its schedulers did.
+    /// If a run counts Nsight Compute's warp states, the comparison uses these states instead of the scheduler cycles.
     #[test]
-    fn states_of_warps_are_compared_in_their_own_names() {
+    fn warp_states_are_compared_by_nsight_names() {
         let mut run = run();
         let counters = json!({ "issued": 1, "warp_selected": 10, "warp_long_scoreboard": 60, "warp_gmma": 30 });
         run.stats.0["kernels"][1]["counters"] = counters;
         let text = "ID,Kernel Name,smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio,\
             smsp__average_warps_issue_stalled_selected_per_issue_active.ratio,\
             smsp__average_warps_issue_stalled_imc_miss_per_issue_active.ratio\n0,scale,2.5,1,1.5\n";
-        let beside = Beside::of(&run, &Profile::parse("ncu.csv", text, &[]).unwrap());
-        let find = |name: &str| beside.launches[0].metrics.iter().find(|pair| pair.metric == name);
+        let comparison = LaunchComparison::of(&run, &Profile::parse("ncu.csv", text, &[]).unwrap());
+        let find = |name: &str| comparison.launches[0].metrics.iter().find(|pair| pair.metric == name);
         assert_eq!(find("warp states: long_scoreboard").unwrap().error(), Some(10.0), "60 % and half");
         assert_eq!(find("warp states: selected").unwrap().error(), Some(-10.0));
         assert_eq!(find("warp states: imc_miss").map(|pair| (pair.measured, pair.ours)), Some((Some(30.0), None)));
         assert_eq!(find("warp states: gmma").map(|pair| (pair.measured, pair.ours)), Some((None, Some(30.0))));
-        assert!(beside.launches[0].metrics.iter().all(|pair| !pair.metric.starts_with("stall shares")));
+        assert!(comparison.launches[0].metrics.iter().all(|pair| !pair.metric.starts_with("stall shares")));
     }
 
     #[test]
-    fn a_numbered_launch_is_that_of_the_run_or_none() {
+    fn a_numbered_launch_matches_only_its_number() {
         let text = "launch,Kernel Name,smsp__inst_executed.sum\n2,add,10\n1,add,10\n9,add,10\n2,add,11\n";
-        let beside = beside(text);
-        assert_eq!(beside.launches.iter().map(|launch| launch.number).collect::<Vec<_>>(), [2]);
-        assert_eq!(beside.only_measured, ["add (line 3)", "add (line 4)", "add (line 5, launch 2 once more)"]);
+        let comparison = comparison(text);
+        assert_eq!(comparison.launches.iter().map(|launch| launch.number).collect::<Vec<_>>(), [2]);
+        assert_eq!(comparison.only_measured, ["add (line 3)", "add (line 4)", "add (line 5, launch 2 once more)"]);
         assert_eq!(["void ns::k<int>(float)", "_Z3addPfi", "k"].map(base), ["k", "add", "k"]);
     }
 }

@@ -1,57 +1,57 @@
-//! Which units are stepped together: all of them in every epoch, or two halves in turn.
+//! Groups of units that are stepped together: all units in every epoch, or two alternating halves.
 //!
 //! Units that have links only to units of the other half (SMs, CPU cores and memory partitions on one side, networks and the grid
-//! scheduler on the other) need not wait for their own kind. While one half stands still, the other may be a lookahead ahead of it,
+//! scheduler on the other) need not wait for units of their own half. While one half is stopped, the other may run a lookahead ahead of it,
 //! and so advances two lookaheads at a time: every unit is run half as often and for twice as long, and its state is fetched from
-//! the host's memory half as often. Only one half can be shared among the workers at a time, so this pays for few workers, which
-//! one half can keep busy.
+//! the host's memory half as often. Only one half is shared among the workers at a time, so halves are faster only with so few workers that
+//! one half keeps them busy.
 //!
-//! In: links, costs, offsets and lookahead of a plan. Out: the half of each unit, and how far one may be ahead of the other.
-//! Invariants: links, offsets and the latency of events are those of a run without halves, and so is everything simulated.
+//! Inputs: links, costs, offsets and lookahead of a plan. Outputs: the half of each unit, and the distance by which one half may be ahead
+//! of the other. Invariants: links, offsets and the latency of events are the same as without halves, and therefore all results.
 
 use super::Unit;
 use super::plan::Plan;
 use super::retime::Retiming;
 
-/// How units take turns.
+/// The division of the units into groups that alternate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turns {
-    /// The group of each unit, from 0.
+pub struct UnitGroups {
+    /// The group of each unit, counted from 0.
     pub group_of: Vec<u8>,
-    /// Groups, 1 or 2.
+    /// Number of groups, 1 or 2.
     pub groups: u8,
-    /// Reference cycles by which a group may be ahead of every other one; with one group, the length of an epoch.
+    /// Reference cycles by which a group may run ahead of every other group; with one group, the length of an epoch.
     pub stride: u64,
 }
 
-impl Turns {
-    /// All units in every epoch of `cycles` reference cycles.
+impl UnitGroups {
+    /// Returns one group of all units, with epochs of `cycles` reference cycles.
     pub(super) fn together(units: usize, cycles: u64) -> Self {
         Self { group_of: vec![0; units], groups: 1, stride: cycles }
     }
 
-    /// Two halves in turn, where that pays for this number of workers.
+    /// Returns two alternating halves, if they are faster with this number of workers.
     pub fn in_halves<U: Unit>(plan: &Plan<U>, retiming: &Retiming, workers: usize) -> Option<Self> {
         let group_of = halves(plan)?;
         let stride = stride(plan, retiming, &group_of);
-        // With much less than the lookahead, the extra epochs cost more than the longer ones save.
+        // If the stride is much shorter than the lookahead, the extra epochs cost more time than the longer steps save.
         let far = 4 * stride >= 3 * retiming.lookahead;
         let time = |units: &mut dyn Iterator<Item = usize>| shared_time(plan, units, workers);
         let apart = time(&mut members(&group_of, 0)) + time(&mut members(&group_of, 1));
         let together = time(&mut (0..plan.units.len()));
-        (far && apart <= WORTH * together).then_some(Self { group_of, groups: 2, stride })
+        (far && apart <= MAX_HALVES_SLOWDOWN * together).then_some(Self { group_of, groups: 2, stride })
     }
 
-    /// Reference cycles that a unit is run for at once, at most.
+    /// Returns the maximum of reference cycles per step of a unit.
     pub fn epoch_cycles(&self) -> u64 {
         self.stride * u64::from(self.groups)
     }
 }
 
-/// How much longer stepping may take because workers wait at the end of each half; fetching state half as often saves more.
-const WORTH: f64 = 1.05;
+/// Factor by which stepping may take longer because workers wait at the end of each half; fetching state half as often saves more time.
+const MAX_HALVES_SLOWDOWN: f64 = 1.05;
 
-/// The time that workers need to step units, shard by shard, in units of cost.
+/// Returns the time that workers need to step units, shard by shard, in units of cost.
 fn shared_time<U: Unit>(plan: &Plan<U>, units: &mut dyn Iterator<Item = usize>, workers: usize) -> f64 {
     let mut costs = std::collections::BTreeMap::new();
     for unit in units {
@@ -65,7 +65,7 @@ fn members(group_of: &[u8], group: u8) -> impl Iterator<Item = usize> {
     group_of.iter().enumerate().filter(move |(_, of)| **of == group).map(|(unit, _)| unit)
 }
 
-/// The two halves such that every link leads from one to the other, if there are such.
+/// Returns the two halves such that every link connects one half to the other, if such halves exist.
 fn halves<U: Unit>(plan: &Plan<U>) -> Option<Vec<u8>> {
     let mut neighbours = vec![Vec::new(); plan.units.len()];
     for link in &plan.links {
@@ -95,8 +95,8 @@ fn halves<U: Unit>(plan: &Plan<U>) -> Option<Vec<u8>> {
     half.into_iter().collect()
 }
 
-/// How far one half may be ahead of the other: at most the lookahead, because of messages, and little enough that the effect of an
-/// event lies ahead of the half that reported it when that half has advanced two strides.
+/// Returns the reference cycles by which one half may run ahead of the other. Messages limit them to the lookahead. An event limits them,
+/// too: its effect must lie ahead of the reporting half after that half has advanced two strides.
 fn stride<U: Unit>(plan: &Plan<U>, retiming: &Retiming, group_of: &[u8]) -> u64 {
     let period = plan.reference.period;
     let latency = retiming.event_latency(period);

@@ -1,8 +1,8 @@
-//! The tensor memory accelerator: copies between device memory and shared memory that one thread begins.
+//! The tensor memory accelerator (TMA): copies between device memory and shared memory that one thread starts.
 //!
-//! In: copies, answers to the requests that it sent. Out: requests past the L1, at most so many bytes per cycle; copies that are complete. Copies
-//! send their requests one after the other, a line of memory each; a copy of a tensor first needs its map, which a small cache keeps. A load is
-//! complete with its last answer; a store when its last request has left.
+//! In: copies, and replies to the requests of the unit. Out: requests that bypass the L1, limited in bytes per cycle, and completed copies.
+//! Copies send their requests one after the other, one line of memory each. A copy of a tensor first needs its tensor map, which a small
+//! cache keeps. A load is complete with its last reply, and a store when its last request has left.
 //!
 //! Source of the rates: our measurement of an H100 (`bulk` of `validate/reference/h100/micro.json`).
 
@@ -15,103 +15,105 @@ use warpshard_workload::{BulkCopy, BulkKind, Pieces};
 
 /// A copy that sends requests.
 #[derive(Clone, Debug, warpshard_state::State)]
-struct Sending {
+struct SendingCopy {
     kind: BulkKind,
     pieces: Vec<Pieces>,
-    /// The request that comes next: the place in `pieces`, which of them, and bytes of it before.
+    /// Index of the current piece in `pieces`.
     piece: usize,
+    /// Index of the current chunk of the piece.
     number: u32,
+    /// Bytes of the current chunk that have been requested.
     before: u32,
     kernel: KernelIndex,
-    /// Where the address space of its application begins.
+    /// Start of the address space of the application.
     space: u64,
-    /// The address of its map; 0 where it has none, or has it.
+    /// Address of the tensor map; 0 if the copy needs none or has it.
     map: u64,
-    /// Its place among those under way.
-    place: u8,
-    /// When it may begin.
+    /// Slot of the copy among the copies in flight.
+    slot: u8,
+    /// The first cycle in which the copy may send requests.
     at: u64,
 }
 
-/// A copy under way.
+/// A copy in flight.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct UnderWay {
-    /// Copies of the unit before it.
+struct CopyInFlight {
+    /// Number of the copy: the number of copies that the unit began before.
     number: u64,
     cta: u8,
     warp: u8,
-    /// Of a load.
+    /// The barrier that counts the bytes of a load.
     barrier: Option<u32>,
     bytes: u32,
     ctas: u16,
-    moves: bool,
-    /// Sectors sent and not answered.
+    is_sm_to_sm: bool,
+    /// Sectors that are requested and not received.
     open: u32,
-    /// All requests are sent.
+    /// True if all requests are sent.
     sent: bool,
 }
 
-/// A copy that is complete.
+/// A completed copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
-pub(super) struct Complete {
-    /// Copies of the unit that began before it.
+pub(super) struct CompletedCopy {
+    /// Number of the copy: the number of copies that the unit began before.
     pub(super) number: u64,
     pub(super) cta: u8,
     pub(super) warp: u8,
-    /// The barrier at which its bytes count, of a load.
+    /// The barrier that counts the bytes of a load.
     pub(super) barrier: Option<u32>,
     pub(super) bytes: u32,
-    /// The CTAs of the cluster that get it, as a set; empty where the barrier says it.
+    /// The CTAs of the cluster that receive the data, as a set; if empty, the address of the barrier selects the CTA.
     pub(super) ctas: u16,
-    /// It copies shared memory of one CTA to that of another.
-    pub(super) moves: bool,
+    /// True for a copy from the shared memory of one CTA to the shared memory of another CTA.
+    pub(super) is_sm_to_sm: bool,
 }
 
-/// A request to be sent.
+/// A memory request to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) addr: Addr,
     pub(super) sectors: SectorMask,
-    /// The words of the line that are written, as a set.
+    /// The words of the line that the request writes, as a set.
     pub(super) words: u32,
     pub(super) op: MemOp,
-    /// The place of the copy that is answered; none where nothing waits for the answer.
-    pub(super) place: Option<u8>,
+    /// The slot of the copy that the reply belongs to; `None` if nothing waits for the reply.
+    pub(super) slot: Option<u8>,
     pub(super) kernel: KernelIndex,
 }
 
-/// The unit.
+/// The bulk copy unit of an SM.
 #[derive(Debug, warpshard_state::State)]
 pub(super) struct BulkUnit {
     #[state(fixed)]
     spec: Spec,
-    sending: VecDeque<Sending>,
-    under_way: Vec<Option<UnderWay>>,
+    sending: VecDeque<SendingCopy>,
+    in_flight: Vec<Option<CopyInFlight>>,
     /// Copies that have begun.
     begun: u64,
-    /// Sectors sent and not answered, of all copies.
+    /// Sectors of all copies that are requested and not received.
     open: u32,
-    /// The maps that were used last, the last one first.
+    /// Cached tensor maps, the most recently used first.
     maps: VecDeque<u64>,
-    /// The map that is under way, and whether it has come.
+    /// The tensor map that is being fetched; true if it has arrived.
     fetched: Option<(u64, bool)>,
-    /// Bytes that may be sent in the cycle `at`.
+    /// Bytes that may still be sent in the cycle `at`.
     credit: u64,
     at: u64,
-    complete: VecDeque<(u64, Complete)>,
+    complete: VecDeque<(u64, CompletedCopy)>,
 }
 
-/// Copies that can be under way.
-const PLACES: usize = 255;
-/// The place in a token of a map.
-const MAP: u8 = 255;
+/// Maximum number of copies in flight.
+const MAX_COPIES: usize = 255;
+/// The slot number in the token of a tensor map.
+const MAP_SLOT: u8 = 255;
 
 impl BulkUnit {
     pub(super) fn new(spec: Spec) -> Self {
         Self {
             spec,
             sending: VecDeque::new(),
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             begun: 0,
             open: 0,
             maps: VecDeque::new(),
@@ -122,39 +124,39 @@ impl BulkUnit {
         }
     }
 
-    /// Whether another copy can begin.
-    pub(super) fn has_room(&self) -> bool {
-        self.under_way.iter().flatten().count() < PLACES
+    /// Returns true if another copy can begin.
+    pub(super) fn has_free_slot(&self) -> bool {
+        self.in_flight.iter().flatten().count() < MAX_COPIES
     }
 
-    /// Begins a copy of a warp in cycle `now`; there is room. Returns the number of copies before it.
+    /// Begins a copy of a warp in cycle `now`, for which a slot is free. Returns the number of the copy.
     pub(super) fn begin(&mut self, copy: BulkCopy, (cta, warp): (u8, u8), (kernel, space): (KernelIndex, u64), now: u64) -> u64 {
         let BulkCopy { kind, bytes, barrier, ctas, map, pieces } = copy;
-        let moves = kind == BulkKind::Move;
-        let flight = UnderWay { number: self.begun, cta, warp, barrier, bytes, ctas, moves, open: 0, sent: false };
+        let is_sm_to_sm = kind == BulkKind::Move;
+        let flight = CopyInFlight { number: self.begun, cta, warp, barrier, bytes, ctas, is_sm_to_sm, open: 0, sent: false };
         self.begun += 1;
-        let place = match self.under_way.iter().position(Option::is_none) {
-            Some(place) => place,
+        let slot = match self.in_flight.iter().position(Option::is_none) {
+            Some(slot) => slot,
             None => {
-                self.under_way.push(None);
-                self.under_way.len() - 1
+                self.in_flight.push(None);
+                self.in_flight.len() - 1
             }
         };
-        self.under_way[place] = Some(flight);
+        self.in_flight[slot] = Some(flight);
         let at = now + u64::from(self.spec.latency);
         let pieces = pieces.into_iter().filter(|piece| piece.bytes > 0 && piece.count > 0).collect();
-        self.sending.push_back(Sending { kind, pieces, piece: 0, number: 0, before: 0, kernel, space, map, place: place as u8, at });
+        self.sending.push_back(SendingCopy { kind, pieces, piece: 0, number: 0, before: 0, kernel, space, map, slot: slot as u8, at });
         flight.number
     }
 
-    /// The number of the last store of a warp that is not complete.
+    /// Returns the number of the last incomplete store of a warp.
     pub(super) fn last_store(&self, warp: u8) -> Option<u64> {
-        let under_way = self.under_way.iter().flatten().filter(|copy| copy.warp == warp && copy.barrier.is_none()).map(|copy| copy.number);
+        let in_flight = self.in_flight.iter().flatten().filter(|copy| copy.warp == warp && copy.barrier.is_none()).map(|copy| copy.number);
         let ending = self.complete.iter().filter(|(_, copy)| copy.warp == warp && copy.barrier.is_none()).map(|(_, copy)| copy.number);
-        under_way.chain(ending).max()
+        in_flight.chain(ending).max()
     }
 
-    /// The first cycle at or after `now` in which it does something, where requests can be sent.
+    /// Returns the first cycle at or after `now` with an event; `can_send` is true if requests can be sent.
     pub(super) fn next_event(&self, now: u64, can_send: bool) -> u64 {
         let complete = self.complete.front().map_or(u64::MAX, |(at, _)| *at);
         let sends = match self.sending.front() {
@@ -167,14 +169,14 @@ impl BulkUnit {
         complete.min(sends).max(now)
     }
 
-    /// The next request of cycle `now`, which the network takes.
+    /// Returns the next request of cycle `now`, which the network accepts.
     pub(super) fn next_request(&mut self, now: u64) -> Option<Request> {
         let rate = |kind| {
             u64::from(if kind == BulkKind::Load || kind == BulkKind::Prefetch { self.spec.load_bytes } else { self.spec.store_bytes })
         };
         let front = self.sending.front_mut().filter(|front| front.at <= now)?;
         if now != self.at {
-            // What was left of the cycle before can be used.
+            // The unused bytes of the preceding cycle remain available.
             let left = if now == self.at + 1 { self.credit.min(LINE_BYTES) } else { 0 };
             (self.at, self.credit) = (now, left + rate(front.kind));
         }
@@ -195,7 +197,7 @@ impl BulkUnit {
                     sectors: SectorMask::ALL,
                     words: u32::MAX,
                     op: MemOp::Read,
-                    place: Some(MAP),
+                    slot: Some(MAP_SLOT),
                     kernel: front.kernel,
                 });
             }
@@ -208,7 +210,7 @@ impl BulkUnit {
             front.map = 0;
         }
         let Some(piece) = front.pieces.get(front.piece) else {
-            self.sent(now);
+            self.finish_sending(now);
             return None;
         };
         let start = piece.address.wrapping_add(u64::from(front.number) * piece.stride) + u64::from(front.before);
@@ -222,7 +224,7 @@ impl BulkUnit {
         let words = (u32::MAX >> (31 - word(start + bytes - 1 - line))) & (u32::MAX << word(start - line));
         let sectors = (start..start + bytes).step_by(32).chain([start + bytes - 1]).map(|at| SectorMask::of(Addr(at)));
         let sectors = SectorMask(sectors.fold(0, |all, one| all | one.0));
-        let (kind, kernel, place) = (front.kind, front.kernel, front.place);
+        let (kind, kernel, slot) = (front.kind, front.kernel, front.slot);
         front.before += bytes as u32;
         if front.before == piece.bytes {
             (front.before, front.number) = (0, front.number + 1);
@@ -240,65 +242,67 @@ impl BulkUnit {
         let answered = kind == BulkKind::Load;
         if answered {
             self.open += sectors.count();
-            if let Some(copy) = &mut self.under_way[usize::from(place)] {
+            if let Some(copy) = &mut self.in_flight[usize::from(slot)] {
                 copy.open += sectors.count();
             }
         }
         if over {
-            self.sent(now);
+            self.finish_sending(now);
         }
-        Some(Request { addr, sectors, words, op, place: answered.then_some(place), kernel })
+        Some(Request { addr, sectors, words, op, slot: answered.then_some(slot), kernel })
     }
 
-    /// All requests of the first copy are sent.
-    fn sent(&mut self, now: u64) {
-        let Some(Sending { place, .. }) = self.sending.pop_front() else { return };
-        if let Some(copy) = &mut self.under_way[usize::from(place)] {
+    /// Removes the first copy, whose requests have all been sent.
+    fn finish_sending(&mut self, now: u64) {
+        let Some(SendingCopy { slot, .. }) = self.sending.pop_front() else { return };
+        if let Some(copy) = &mut self.in_flight[usize::from(slot)] {
             copy.sent = true;
         }
-        self.end(place, now);
+        self.complete_if_done(slot, now);
     }
 
-    /// A copy is complete if nothing of it is open.
-    fn end(&mut self, place: u8, now: u64) {
-        let slot = &mut self.under_way[usize::from(place)];
-        if let Some(UnderWay { number, cta, warp, barrier, bytes, ctas, moves, .. }) = slot.take_if(|copy| copy.sent && copy.open == 0) {
+    /// Completes a copy that has sent all requests and has no outstanding sectors.
+    fn complete_if_done(&mut self, slot: u8, now: u64) {
+        let slot = &mut self.in_flight[usize::from(slot)];
+        if let Some(CopyInFlight { number, cta, warp, barrier, bytes, ctas, is_sm_to_sm, .. }) =
+            slot.take_if(|copy| copy.sent && copy.open == 0)
+        {
             let latency = if barrier.is_some() { self.spec.load_end } else { self.spec.store_end };
             let at = now + u64::from(latency);
             let after = self.complete.partition_point(|(other, _)| *other <= at);
-            self.complete.insert(after, (at, Complete { number, cta, warp, barrier, bytes, ctas, moves }));
+            self.complete.insert(after, (at, CompletedCopy { number, cta, warp, barrier, bytes, ctas, is_sm_to_sm }));
         }
     }
 
-    /// An answer came.
-    pub(super) fn answered(&mut self, place: u8, sectors: SectorMask, now: u64) {
-        if place == MAP {
+    /// Records a reply.
+    pub(super) fn record_reply(&mut self, slot: u8, sectors: SectorMask, now: u64) {
+        if slot == MAP_SLOT {
             if let Some((_, come)) = &mut self.fetched {
                 *come = true;
             }
             return;
         }
         self.open -= sectors.count();
-        if let Some(copy) = &mut self.under_way[usize::from(place)] {
+        if let Some(copy) = &mut self.in_flight[usize::from(slot)] {
             copy.open -= sectors.count();
         }
-        self.end(place, now);
+        self.complete_if_done(slot, now);
     }
 
-    /// Takes the next copy that is complete in cycle `now`.
-    pub(super) fn next_complete(&mut self, now: u64) -> Option<Complete> {
+    /// Removes and returns the next copy that is complete in cycle `now`.
+    pub(super) fn next_complete(&mut self, now: u64) -> Option<CompletedCopy> {
         self.complete.pop_front_if(|(at, _)| *at <= now).map(|(_, copy)| copy)
     }
 
-    /// Whether a copy of `warps` is under way.
+    /// Returns true if a copy of `warps` is in flight.
     pub(super) fn holds(&self, warps: u64) -> bool {
-        let under_way = self.under_way.iter().flatten().map(|copy| copy.warp);
-        under_way.chain(self.complete.iter().map(|(_, copy)| copy.warp)).any(|warp| warps >> warp & 1 != 0)
+        let in_flight = self.in_flight.iter().flatten().map(|copy| copy.warp);
+        in_flight.chain(self.complete.iter().map(|(_, copy)| copy.warp)).any(|warp| warps >> warp & 1 != 0)
     }
 
-    /// For reports of a standstill.
+    /// Returns a description for the deadlock report.
     pub(super) fn describe(&self) -> String {
-        format!("{} bulk copies under way, {} of them with requests to send", self.under_way.iter().flatten().count(), self.sending.len())
+        format!("{} bulk copies in flight, {} of them with requests to send", self.in_flight.iter().flatten().count(), self.sending.len())
     }
 }
 
@@ -317,7 +321,7 @@ mod tests {
         BulkCopy { kind, bytes, barrier: (kind == BulkKind::Load).then_some(0x400), ctas: 0, map, pieces }
     }
 
-    /// The requests until `end`, each with its cycle.
+    /// Returns the requests until cycle `end`, each with its cycle.
     fn requests(unit: &mut BulkUnit, end: u64) -> Vec<(u64, Request)> {
         let mut all = Vec::new();
         for now in 0..end {
@@ -327,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_asks_for_lines_and_is_complete_with_its_last_answer() {
+    fn a_bulk_load_requests_lines_and_completes_with_its_last_reply() {
         let mut unit = unit();
         let rows = Pieces { address: 0x10_0040, bytes: 128, count: 2, stride: 0x1000 };
         unit.begin(copy(BulkKind::Load, 0, vec![rows]), (3, 9), (KERNEL, 1 << 50), 0);
@@ -335,17 +339,17 @@ mod tests {
         let sent = requests(&mut unit, 40);
         let lines: Vec<_> = sent.iter().map(|(at, request)| (*at, request.addr.0 - (1 << 50), request.sectors.count())).collect();
         assert_eq!(lines, [(10, 0x10_0000, 2), (10, 0x10_0080, 2), (11, 0x10_1000, 2), (11, 0x10_1080, 2)]);
-        assert!(sent.iter().all(|(_, request)| request.op == MemOp::Read && request.place == Some(0) && request.kernel == KERNEL));
+        assert!(sent.iter().all(|(_, request)| request.op == MemOp::Read && request.slot == Some(0) && request.kernel == KERNEL));
         for (answers, (_, request)) in sent.iter().enumerate() {
             assert!(unit.holds(1 << 9) && unit.next_complete(100).is_none(), "{answers}");
-            unit.answered(0, request.sectors, 50);
+            unit.record_reply(0, request.sectors, 50);
         }
         assert_eq!((unit.next_complete(54), unit.next_event(50, true)), (None, 55));
         assert_eq!(
             unit.next_complete(55),
-            Some(Complete { number: 0, cta: 3, warp: 9, barrier: Some(0x400), bytes: 256, ctas: 0, moves: false })
+            Some(CompletedCopy { number: 0, cta: 3, warp: 9, barrier: Some(0x400), bytes: 256, ctas: 0, is_sm_to_sm: false })
         );
-        assert!(!unit.holds(u64::MAX) && unit.has_room());
+        assert!(!unit.holds(u64::MAX) && unit.has_free_slot());
     }
 
     #[test]
@@ -353,7 +357,7 @@ mod tests {
         let mut unit = unit();
         unit.begin(copy(BulkKind::Store, 0, vec![Pieces { address: 0x2010, bytes: 240, count: 1, stride: 0 }]), (0, 0), (KERNEL, 0), 0);
         let sent = requests(&mut unit, 40);
-        let writes: Vec<_> = sent.iter().map(|(at, request)| (*at, request.addr.0, request.words, request.op, request.place)).collect();
+        let writes: Vec<_> = sent.iter().map(|(at, request)| (*at, request.addr.0, request.words, request.op, request.slot)).collect();
         assert_eq!(writes, [(13, 0x2000, 0xffff_fff0, MemOp::Write, None), (17, 0x2080, u32::MAX, MemOp::Write, None)]);
         assert_eq!((unit.last_store(0), unit.last_store(1)), (Some(0), None));
         assert_eq!((unit.next_complete(23), unit.next_complete(24).map(|copy| copy.barrier)), (None, Some(None)));
@@ -361,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_is_fetched_before_the_first_request_and_kept() {
+    fn a_tensor_map_is_fetched_before_the_first_request_and_cached() {
         let mut unit = unit();
         let piece = Pieces { address: 0x8000, bytes: 32, count: 1, stride: 0 };
         let begin = |unit: &mut BulkUnit, map| unit.begin(copy(BulkKind::Load, map, vec![piece]), (0, 0), (KERNEL, 0), 0);
@@ -369,10 +373,10 @@ mod tests {
         let first = requests(&mut unit, 30);
         assert_eq!(first.iter().map(|(_, request)| request.addr.0).collect::<Vec<_>>(), [0x7000]);
         assert_eq!(unit.next_event(30, true), u64::MAX);
-        unit.answered(MAP, SectorMask::ALL, 30);
+        unit.record_reply(MAP_SLOT, SectorMask::ALL, 30);
         begin(&mut unit, 0x7000);
-        assert_eq!(requests(&mut unit, 60).len(), 2, "the second one finds the map");
+        assert_eq!(requests(&mut unit, 60).len(), 2, "the second copy finds the map in the cache");
         begin(&mut unit, 0x7100);
-        assert_eq!(requests(&mut unit, 60).last().map(|(_, request)| request.place), Some(Some(MAP)));
+        assert_eq!(requests(&mut unit, 60).last().map(|(_, request)| request.slot), Some(Some(MAP_SLOT)));
     }
 }

@@ -1,19 +1,20 @@
-//! What happens beside the warps of an SM: bulk copies in flight, phases of barriers in shared memory, waits for them, and products of warp groups.
+//! Tracks of asynchronous operations of an SM: bulk copies in flight, phases of barriers in shared memory, waits for these barriers, and
+//! warp-group products.
 
 use std::collections::BTreeMap;
 
-use warpshard_stats::activity::{BesideChange, BesideEvent, CopyKind};
+use warpshard_stats::activity::{AsyncEvent, AsyncEventKind, CopyKind};
 
 use super::proto::{Event, Fact, Kind};
 use super::writer::Writer;
 
-/// What a warp does for its kernel: it issues bulk loads (producer), matrix products (consumer), or both.
-pub(super) fn role(events: &[BesideEvent], slot: u8) -> Option<&'static str> {
+/// Returns the role of a warp in its kernel: it issues bulk loads (producer), matrix products (consumer), or both.
+pub(super) fn role(events: &[AsyncEvent], slot: u8) -> Option<&'static str> {
     let (mut produces, mut consumes) = (false, false);
     for event in events {
         match event.what {
-            BesideChange::Product { group, .. } => consumes |= group >> slot & 1 != 0,
-            BesideChange::CopyBegins { warp, kind: CopyKind::Load, .. } => produces |= warp == slot,
+            AsyncEventKind::Product { group, .. } => consumes |= group >> slot & 1 != 0,
+            AsyncEventKind::CopyBegins { warp, kind: CopyKind::Load, .. } => produces |= warp == slot,
             _ => {}
         }
     }
@@ -25,15 +26,15 @@ pub(super) fn role(events: &[BesideEvent], slot: u8) -> Option<&'static str> {
     }
 }
 
-/// Adds the tracks under that of the SM.
-pub(super) fn add(events: &[BesideEvent], parent: u64, end: u64, writer: &mut Writer) {
+/// Adds the tracks under the track of the SM.
+pub(super) fn add(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut Writer) {
     copies(events, parent, end, writer);
     phases(events, parent, writer);
     waits(events, parent, end, writer);
     products(events, parent, end, writer);
 }
 
-/// A copy from its beginning to its end; it is in flight at the end of the run where none was recorded.
+/// A copy with its start and end; a copy without a recorded end is in flight at the end of the run.
 struct Copy {
     begin: u64,
     end: u64,
@@ -41,12 +42,12 @@ struct Copy {
     facts: Vec<(&'static str, Fact)>,
 }
 
-/// A slice per copy, and how many are in flight. Copies that are in flight at the same time are on different tracks.
-fn copies(events: &[BesideEvent], parent: u64, end: u64, writer: &mut Writer) {
-    let ended = |event: &BesideEvent| if let BesideChange::CopyEnds { number } = event.what { Some((number, event.at)) } else { None };
+/// Adds a slice per copy, and a counter of copies in flight. Copies that are in flight at the same time are on different tracks.
+fn copies(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut Writer) {
+    let ended = |event: &AsyncEvent| if let AsyncEventKind::CopyEnds { number } = event.what { Some((number, event.at)) } else { None };
     let ends: BTreeMap<u64, u64> = events.iter().filter_map(ended).collect();
-    let copy = |event: &BesideEvent| {
-        let BesideChange::CopyBegins { warp, number, kind, bytes, barrier } = event.what else { return None };
+    let copy = |event: &AsyncEvent| {
+        let AsyncEventKind::CopyBegins { warp, number, kind, bytes, barrier } = event.what else { return None };
         let mut facts = vec![
             ("begins", Fact::Number(event.at)),
             ("warp", Fact::Number(warp.into())),
@@ -63,7 +64,7 @@ fn copies(events: &[BesideEvent], parent: u64, end: u64, writer: &mut Writer) {
         return;
     }
     let mut steps: BTreeMap<u64, i64> = BTreeMap::new();
-    // The track of each place for a copy, and when its last copy ended.
+    // Tracks for copies, each with the end of its last copy.
     let mut places: Vec<(u64, u64)> = Vec::new();
     for Copy { begin, end, name, facts } in copies {
         *steps.entry(begin).or_default() += 1;
@@ -84,14 +85,14 @@ fn copies(events: &[BesideEvent], parent: u64, end: u64, writer: &mut Writer) {
     }
 }
 
-/// A track per barrier of the CTA in a slot, with a slice for each phase that ended.
-fn phases(events: &[BesideEvent], parent: u64, writer: &mut Writer) {
-    // The track of a barrier, when its present phase began, and the phases of this CTA before it.
+/// Adds a track per barrier of the CTA in a slot, with a slice for each completed phase.
+fn phases(events: &[AsyncEvent], parent: u64, writer: &mut Writer) {
+    // Track of a barrier, start of its current phase, and number of earlier phases of this CTA.
     let mut barriers: BTreeMap<(u8, u32), (u64, u64, u64)> = BTreeMap::new();
     for event in events {
         let (address, ended) = match event.what {
-            BesideChange::BarrierBegins { address } => (address, None),
-            BesideChange::PhaseEnds { address, parity } => (address, Some(parity)),
+            AsyncEventKind::BarrierBegins { address } => (address, None),
+            AsyncEventKind::PhaseEnds { address, parity } => (address, Some(parity)),
             _ => continue,
         };
         let name = format!("mbarrier {address:#x} of CTA slot {}", event.slot);
@@ -108,17 +109,17 @@ fn phases(events: &[BesideEvent], parent: u64, writer: &mut Writer) {
     }
 }
 
-/// A track per warp slot that waits for phases or for its bulk stores.
-fn waits(events: &[BesideEvent], parent: u64, end: u64, writer: &mut Writer) {
-    // The track of a warp, and its wait that is not over.
+/// Adds a track per warp slot that waits for barrier phases or for its bulk stores.
+fn waits(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut Writer) {
+    // Track of a warp, and its current wait.
     let mut warps: BTreeMap<u8, (u64, Option<(u64, String)>)> = BTreeMap::new();
     for event in events {
         let (warp, begins) = match event.what {
-            BesideChange::WaitBegins { warp, address, parity } => {
+            AsyncEventKind::WaitBegins { warp, address, parity } => {
                 (warp, Some(format!("mbarrier {address:#x}, phase {}", u8::from(parity))))
             }
-            BesideChange::StoresWaitBegins { warp } => (warp, Some("bulk stores".to_owned())),
-            BesideChange::WaitEnds { warp } => (warp, None),
+            AsyncEventKind::StoresWaitBegins { warp } => (warp, Some("bulk stores".to_owned())),
+            AsyncEventKind::WaitEnds { warp } => (warp, None),
             _ => continue,
         };
         let (track, open) = warps.entry(warp).or_insert_with(|| (writer.track_of(parent, &format!("waits of warp {warp}"), None), None));
@@ -134,10 +135,10 @@ fn waits(events: &[BesideEvent], parent: u64, end: u64, writer: &mut Writer) {
     }
 }
 
-/// A slice for each time in which the matrix units multiply for a warp group.
-fn products(events: &[BesideEvent], parent: u64, end: u64, writer: &mut Writer) {
-    let product = |event: &BesideEvent| match event.what {
-        BesideChange::Product { group, begins, ends } => Some((begins, ends, group, event.slot)),
+/// Adds a slice for each time span in which the matrix units multiply for a warp group.
+fn products(events: &[AsyncEvent], parent: u64, end: u64, writer: &mut Writer) {
+    let product = |event: &AsyncEvent| match event.what {
+        AsyncEventKind::Product { group, begins, ends } => Some((begins, ends, group, event.slot)),
         _ => None,
     };
     let mut products: Vec<_> = events.iter().filter_map(product).filter(|(begins, ..)| *begins < end).collect();

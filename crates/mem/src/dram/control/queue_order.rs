@@ -1,7 +1,7 @@
-//! An order that sees the queue of the present direction, in place of the policy's.
+//! An order that examines the queue of the present direction and overrides the policy's order.
 
 use warpshard_base::Cycle;
-use warpshard_seam::{BoxedDramOrder, Waiting};
+use warpshard_seam::{BoxedDramOrder, QueuedRequest};
 
 use super::Controller;
 use super::pick::column;
@@ -9,22 +9,22 @@ use super::queue::{Place, Queue};
 use crate::dram::order;
 use crate::dram::standard::Command;
 
-/// The order, and room for what it is shown.
+/// The order, and a buffer for its view of the queue.
 #[derive(Clone, Debug, warpshard_state::State)]
-pub(super) struct Seeing {
+pub(super) struct QueueOrder {
     order: BoxedDramOrder,
     #[state(fixed)]
-    shown: Vec<Waiting>,
+    shown: Vec<QueuedRequest>,
     #[state(fixed)]
     places: Vec<(u64, Place)>,
 }
 
-impl Seeing {
+impl QueueOrder {
     pub(super) fn new(order: BoxedDramOrder) -> Self {
         Self { order, shown: Vec::new(), places: Vec::new() }
     }
 
-    /// Shows the requests of a queue in the order of their arrival; none may go yet.
+    /// Fills the view with the requests of a queue in the order of their arrival; none of them is marked as allowed yet.
     fn show(&mut self, queue: &Queue) {
         self.shown.clear();
         self.places.clear();
@@ -35,14 +35,14 @@ impl Seeing {
             for (place, entry, row_hit) in queue.of_bank(bank) {
                 let access = &entry.access;
                 self.places.push((entry.order, place));
-                self.shown.push(Waiting {
+                self.shown.push(QueuedRequest {
                     number: entry.order,
                     arrived: Cycle(entry.arrived),
                     bank: access.bank,
                     row: access.row,
                     write: access.write,
                     row_hit,
-                    may_go: false,
+                    can_issue: false,
                     port: access.port,
                     kernel: access.kernel,
                 });
@@ -52,7 +52,7 @@ impl Seeing {
         self.places.sort_unstable_by_key(|(order, _)| *order);
     }
 
-    /// A request entered a queue.
+    /// Notifies the order that a request entered a queue.
     pub(super) fn arrived(&mut self, now: Cycle, queue: &Queue) {
         self.show(queue);
         self.order.0.arrived(now, &self.shown);
@@ -60,20 +60,20 @@ impl Seeing {
 }
 
 impl Controller {
-    /// The next command of the request that the order chooses; returns whether one went out, and lowers `next` to the first cycle that may allow
-    /// another.
-    pub(super) fn serve_seen(&mut self, now: u64, columns: bool, rows: bool, next: &mut u64) -> bool {
-        let Some(mut seeing) = self.seeing.take() else { return false };
-        let served = self.serve_by(&mut seeing, now, columns, rows, next);
-        self.seeing = Some(seeing);
+    /// Issues the next command of the request that the order chooses; returns true if one was issued, and lowers `next` to the first cycle
+    /// that may allow another.
+    pub(super) fn serve_by_order(&mut self, now: u64, columns: bool, rows: bool, next: &mut u64) -> bool {
+        let Some(mut queue_order) = self.queue_order.take() else { return false };
+        let served = self.serve_with(&mut queue_order, now, columns, rows, next);
+        self.queue_order = Some(queue_order);
         served
     }
 
-    fn serve_by(&mut self, seeing: &mut Seeing, now: u64, columns: bool, rows: bool, next: &mut u64) -> bool {
+    fn serve_with(&mut self, queue_order: &mut QueueOrder, now: u64, columns: bool, rows: bool, next: &mut u64) -> bool {
         let queue = if self.writing { &self.writes } else { &self.reads };
-        seeing.show(queue);
+        queue_order.show(queue);
         let mut any = false;
-        for waiting in &mut seeing.shown {
+        for waiting in &mut queue_order.shown {
             let bank = usize::from(waiting.bank);
             let Some(command) = self.command_for(waiting, columns, rows) else { continue };
             let part = bank / self.span as usize;
@@ -81,30 +81,30 @@ impl Controller {
             if ready > now {
                 *next = (*next).min(ready);
             } else {
-                (waiting.may_go, any) = (true, true);
+                (waiting.can_issue, any) = (true, true);
             }
         }
         if !any {
             return false;
         }
-        // What may go and is not chosen may be chosen in the next cycle.
-        let Some(at) = seeing.order.0.choose(Cycle(now), &seeing.shown) else {
+        // A request that is allowed and was not chosen may be chosen in the next cycle.
+        let Some(at) = queue_order.order.0.choose(Cycle(now), &queue_order.shown) else {
             *next = (*next).min(now + 1);
             return false;
         };
-        order::check(&seeing.order, &seeing.shown, at);
-        let (chosen, (_, place)) = (seeing.shown[at], seeing.places[at]);
+        order::check(&queue_order.order, &queue_order.shown, at);
+        let (chosen, (_, place)) = (queue_order.shown[at], queue_order.places[at]);
         let Some(command) = self.command_for(&chosen, columns, rows) else { return false };
         self.issue_waiting(now, usize::from(chosen.bank), command, place);
         if command != Command::Precharge {
-            seeing.show(if self.writing { &self.writes } else { &self.reads });
-            seeing.order.0.served(Cycle(now), &chosen, &seeing.shown);
+            queue_order.show(if self.writing { &self.writes } else { &self.reads });
+            queue_order.order.0.served(Cycle(now), &chosen, &queue_order.shown);
         }
         true
     }
 
-    /// What a request needs next, where that may go out on this slot of the command bus.
-    fn command_for(&self, waiting: &Waiting, columns: bool, rows: bool) -> Option<Command> {
+    /// Returns the next command of a request, if it may be issued in this slot of the command bus.
+    fn command_for(&self, waiting: &QueuedRequest, columns: bool, rows: bool) -> Option<Command> {
         let bit = 1 << waiting.bank;
         match (waiting.row_hit, self.open & bit != 0) {
             (true, _) => columns.then_some(column(self.writing)),

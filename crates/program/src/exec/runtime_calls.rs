@@ -1,35 +1,35 @@
-//! Functions of CUDA's runtime that kernels call: printf, assertions, and the heap.
+//! CUDA runtime functions that kernels call: printf, assertions, and the heap.
 //!
-//! Arguments stand in registers from R4 on, as the compiler passes them; a result goes to R4.
+//! Arguments are in registers from R4 on, as the compiler passes them; the result is written to R4.
 
 use super::super::isa::{Inst, Space};
-use super::access::{LaneTrouble, Memories};
-use super::cta::Trouble;
+use super::access::{LaneFault, Memories};
+use super::cta::ExecFault;
 use super::lanes::{Lanes, Row};
 
-/// Where the functions of the runtime seem to lie, 16 bytes each.
-pub(in super::super) const OUTSIDE: u64 = 0x7e00_0000_0000;
-/// Their names.
-pub(in super::super) const OUTSIDE_FUNCTIONS: [&str; 4] = ["vprintf", "__assertfail", "malloc", "free"];
+/// Address of the first runtime function; each function has 16 bytes.
+pub(in super::super) const RUNTIME_BASE: u64 = 0x7e00_0000_0000;
+/// Names of the runtime functions.
+pub(in super::super) const RUNTIME_FUNCTIONS: [&str; 4] = ["vprintf", "__assertfail", "malloc", "free"];
 
-/// The first register of the arguments.
+/// First register of the arguments.
 const ARGUMENTS: u16 = 4;
-/// Most bytes of a string that a kernel passes.
-const MOST_STRING: usize = 4096;
-/// Most bytes that a program prints, as many as the hardware's buffer has.
-const MOST_PRINTED: usize = 1 << 20;
-/// Widest field, and most digits, of a number that is printed.
-const WIDEST: i64 = 512;
+/// Maximum bytes of a string that a kernel passes.
+const MAX_STRING: usize = 4096;
+/// Maximum bytes of a program's output, equal to the size of the hardware's buffer.
+const MAX_PRINTED: usize = 1 << 20;
+/// Maximum field width and precision of a printed number.
+const MAX_FIELD_WIDTH: i64 = 512;
 
-/// What kernels have printed.
+/// Text that kernels have printed.
 #[derive(Clone, Debug, Default, warpshard_state::State)]
 pub(in super::super) struct Printed {
     pub(in super::super) text: String,
-    /// Calls whose text did not fit.
+    /// printf calls whose text did not fit.
     pub(in super::super) left_out: u64,
 }
 
-/// Calls the function whose address a register holds, lane by lane.
+/// Calls, for each lane, the function whose address is in a register.
 pub(super) fn call(
     inst: &Inst,
     lanes: &mut Lanes,
@@ -37,27 +37,27 @@ pub(super) fn call(
     mask: u32,
     memories: &mut Memories<'_>,
     thread: usize,
-) -> Result<(), LaneTrouble> {
+) -> Result<(), LaneFault> {
     for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
         let pair = |row: u16| u64::from(lanes.row(pool, row)[lane]) | u64::from(lanes.row(pool, row + 1)[lane]) << 32;
-        let function = pair(inst.src[0].row).wrapping_sub(OUTSIDE);
-        let name = usize::try_from(function / 16).ok().filter(|_| function % 16 == 0).and_then(|number| OUTSIDE_FUNCTIONS.get(number));
+        let function = pair(inst.src[0].row).wrapping_sub(RUNTIME_BASE);
+        let name = usize::try_from(function / 16).ok().filter(|_| function % 16 == 0).and_then(|number| RUNTIME_FUNCTIONS.get(number));
         let (first, second) = (pair(ARGUMENTS), pair(ARGUMENTS + 2));
         let line = lanes.row(pool, ARGUMENTS + 4)[lane];
-        let at = |trouble| (lane, trouble);
+        let at = |fault| (lane, fault);
         let result = match name {
             Some(&"vprintf") => u64::from(print(first, second, memories, thread + lane).map_err(at)?),
             Some(&"__assertfail") => {
                 let text = string(first, memories, thread + lane).map_err(at)?;
                 let file = string(second, memories, thread + lane).map_err(at)?;
-                return Err(at(Trouble::Assertion(format!("{file}:{line}: {text}"))));
+                return Err(at(ExecFault::Assertion(format!("{file}:{line}: {text}"))));
             }
-            Some(&"malloc") => memories.heap.give(memories.global, first),
+            Some(&"malloc") => memories.heap.allocate(memories.global, first),
             Some(_) => {
-                memories.heap.take_back(memories.global, first).map_err(|fault| at(Trouble::Outside(fault)))?;
+                memories.heap.free(memories.global, first).map_err(|fault| at(ExecFault::Outside(fault)))?;
                 continue;
             }
-            None => return Err(at(Trouble::Absent)),
+            None => return Err(at(ExecFault::MissingFunction)),
         };
         lanes.put(ARGUMENTS, lane, result as u32);
         if name == Some(&"malloc") {
@@ -67,10 +67,10 @@ pub(super) fn call(
     Ok(())
 }
 
-/// A string that ends with a zero.
-fn string(start: u64, memories: &mut Memories<'_>, thread: usize) -> Result<String, Trouble> {
+/// Reads a zero-terminated string.
+fn string(start: u64, memories: &mut Memories<'_>, thread: usize) -> Result<String, ExecFault> {
     let mut bytes = Vec::new();
-    while bytes.len() < MOST_STRING {
+    while bytes.len() < MAX_STRING {
         match memories.read(Space::Generic, start + bytes.len() as u64, 1, thread)? {
             0 => break,
             byte => bytes.push(byte as u8),
@@ -79,8 +79,8 @@ fn string(start: u64, memories: &mut Memories<'_>, thread: usize) -> Result<Stri
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Prints by a format whose arguments stand one after the other at `next`, each at a multiple of its size; returns their number.
-fn print(format: u64, mut next: u64, memories: &mut Memories<'_>, thread: usize) -> Result<u32, Trouble> {
+/// Prints with a format string; its arguments follow each other at `next`, each aligned to its size. Returns the number of arguments.
+fn print(format: u64, mut next: u64, memories: &mut Memories<'_>, thread: usize) -> Result<u32, ExecFault> {
     let format = string(format, memories, thread)?;
     let mut out = String::new();
     let mut count = 0;
@@ -103,7 +103,7 @@ fn print(format: u64, mut next: u64, memories: &mut Memories<'_>, thread: usize)
             let value = memories.read(Space::Generic, next, size as usize, thread)?;
             next += size;
             count += 1;
-            Ok::<u64, Trouble>(value)
+            Ok::<u64, ExecFault>(value)
         };
         let mut wide = flags.contains(['l', 'j', 'z', 't', 'L']);
         let mut spec = String::from("%");
@@ -116,7 +116,7 @@ fn print(format: u64, mut next: u64, memories: &mut Memories<'_>, thread: usize)
         let value = take(if wide { 8 } else { 4 })?;
         let signed = if wide { value as i64 } else { i64::from(value as u32 as i32) };
         let made = match kind {
-            _ if widest.is_some_and(|widest| widest > WIDEST) => None,
+            _ if widest.is_some_and(|widest| widest > MAX_FIELD_WIDTH) => None,
             'd' | 'i' if flags.contains("hh") => sprintf::vsprintf(&format!("{spec}d"), &[&i64::from(signed as i8)]).ok(),
             'd' | 'i' if flags.contains('h') => sprintf::vsprintf(&format!("{spec}d"), &[&i64::from(signed as i16)]).ok(),
             'd' | 'i' => sprintf::vsprintf(&format!("{spec}d"), &[&signed]).ok(),
@@ -129,12 +129,12 @@ fn print(format: u64, mut next: u64, memories: &mut Memories<'_>, thread: usize)
             'e' | 'E' | 'f' | 'F' | 'g' | 'G' | 'a' | 'A' => sprintf::vsprintf(&format!("{spec}{kind}"), &[&f64::from_bits(value)]).ok(),
             _ => None,
         };
-        // What cannot be formatted is shown as it is written.
+        // An argument that cannot be formatted is printed as its format specifier.
         out.push_str(&made.unwrap_or_else(|| format!("%{flags}{kind}")));
     }
     out.push_str(rest);
     let printed = &mut memories.printed;
-    if printed.text.len() + out.len() <= MOST_PRINTED {
+    if printed.text.len() + out.len() <= MAX_PRINTED {
         printed.text.push_str(&out);
     } else {
         printed.left_out += 1;

@@ -1,7 +1,8 @@
-//! Shared memory of other CTAs of a cluster: instructions that access it, and messages that came from there.
+//! Distributed shared memory: instructions that access the shared memory of other CTAs of a cluster, and messages from these CTAs.
 //!
-//! In: instructions of which a lane goes to another CTA's shared memory; messages of the network between SMs. Out: one message for each CTA that an
-//! instruction accesses; answers when all are done. An instruction enters and leaves the load/store unit as one on shared memory does.
+//! In: instructions of which a lane accesses the shared memory of another CTA; messages of the network between SMs. Out: one message for
+//! each CTA that an instruction accesses; results when all messages are acknowledged. An instruction enters and leaves the load/store unit
+//! as an access to local shared memory does.
 
 use std::collections::VecDeque;
 
@@ -11,88 +12,88 @@ use warpshard_workload::{BarrierAccess, BarrierOp, MemInst, MemKind, NO_REGISTER
 
 use super::super::super::core::{Core, NOBODY, is_in};
 use super::super::super::operands::IssuedInst;
-use super::super::{Entry, Lsu, SharedAnswer, Work};
+use super::super::{Entry, Lsu, SharedResult, Work};
 
-/// Where the number of a CTA in its cluster begins in an address of shared memory.
+/// First bit of the rank of a CTA in its cluster in an address of shared memory.
 const RANK: u32 = 24;
 /// Bytes of a sector.
 const SECTOR: u64 = 32;
 
-/// An instruction on shared memory of others that is not done.
+/// An incomplete instruction on the shared memory of other CTAs.
 #[derive(Clone, Copy, Debug, warpshard_state::State)]
-struct UnderWay {
-    answer: SharedAnswer,
-    /// Of a store: the generation of its warp's slot.
+struct RemoteAccess {
+    result: SharedResult,
+    /// The generation of the warp slot, for a store.
     generation: u8,
     store: bool,
-    /// Messages that are not done.
-    left: u8,
+    /// Messages that are not acknowledged.
+    pending_messages: u8,
 }
 
-/// What is under way to other CTAs and from them.
+/// Accesses to and from other CTAs in flight.
 #[derive(Debug, Default, warpshard_state::State)]
-pub(super) struct Remote {
-    under_way: Vec<Option<UnderWay>>,
-    most: u32,
-    /// Of the instruction in the unit: each rank with its sectors.
+pub(super) struct RemoteAccesses {
+    in_flight: Vec<Option<RemoteAccess>>,
+    max_in_flight: u32,
+    /// Ranks that the instruction in the unit accesses, and the number of sectors of each.
     entering: Vec<(u8, u32)>,
-    /// Messages that came.
+    /// Messages that arrived or are in flight, with their arrival cycles.
     arrived: VecDeque<(Cycle, PeerPacket)>,
 }
 
-/// The number of a CTA in its cluster, of an address of shared memory.
+/// Returns the rank of the CTA in its cluster from an address of shared memory.
 pub(super) fn rank_of(address: u32) -> u8 {
     (address >> RANK) as u8
 }
 
-impl Remote {
-    pub(super) fn new(most: u32) -> Self {
-        Self { most, ..Self::default() }
+impl RemoteAccesses {
+    pub(super) fn new(max_in_flight: u32) -> Self {
+        Self { max_in_flight, ..Self::default() }
     }
 
     fn is_full(&self) -> bool {
-        self.under_way.iter().flatten().count() >= self.most as usize
+        self.in_flight.iter().flatten().count() >= self.max_in_flight as usize
     }
 
-    /// The first cycle in which a message is here.
+    /// Returns the first cycle in which a message arrives.
     pub(super) fn next_event(&self) -> u64 {
         self.arrived.front().map_or(u64::MAX, |(at, _)| at.0)
     }
 
-    /// Whether an instruction of `warps` is under way.
+    /// Returns true if an instruction of `warps` is in flight.
     pub(super) fn holds(&self, warps: u64) -> bool {
-        self.under_way.iter().flatten().any(|one| is_in(warps, one.answer.warp))
+        self.in_flight.iter().flatten().any(|one| is_in(warps, one.result.warp))
     }
 
-    /// The answers of `warps` are for nobody any more.
+    /// Discards the results of `warps`.
     pub(super) fn squash(&mut self, warps: u64) {
-        let squashed = self.under_way.iter_mut().flatten().filter(|one| is_in(warps, one.answer.warp));
-        squashed.for_each(|one| one.answer = SharedAnswer { warp: NOBODY, dst: NO_REGISTER, atomic_lanes: 0, ..one.answer });
+        let squashed = self.in_flight.iter_mut().flatten().filter(|one| is_in(warps, one.result.warp));
+        squashed.for_each(|one| one.result = SharedResult { warp: NOBODY, dst: NO_REGISTER, atomic_lanes: 0, ..one.result });
     }
 
-    /// For reports of a standstill.
+    /// Returns a description for the deadlock report.
     pub(super) fn describe(&self) -> Option<String> {
-        let count = self.under_way.iter().flatten().count();
-        (count > 0).then(|| format!("{count} instructions on shared memory of other CTAs under way"))
+        let count = self.in_flight.iter().flatten().count();
+        (count > 0).then(|| format!("{count} outstanding instructions on the shared memory of other CTAs"))
     }
 }
 
 impl Lsu {
-    /// A message of the network between SMs comes in cycle `at`.
+    /// Records a message of the network between SMs that arrives in cycle `at`.
     #[cold]
-    pub(in crate::sm) fn hear_peer(&mut self, at: Cycle, packet: PeerPacket) {
+    pub(in crate::sm) fn receive_peer(&mut self, at: Cycle, packet: PeerPacket) {
         if let Some(beside) = &mut self.beside {
             beside.remote.arrived.push_back((at, packet));
-            self.look_at(at);
+            self.step_at(at);
         }
     }
 
-    /// Whether as many instructions on shared memory of others are under way as can be.
+    /// Returns true if the maximum number of instructions on the shared memory of other CTAs is in flight.
     pub(in super::super) fn remote_is_full(&self) -> bool {
         self.beside.as_ref().is_some_and(|beside| beside.remote.is_full())
     }
 
-    /// An instruction on shared memory enters; returns whether it goes to other CTAs of its cluster.
+    /// Enters an instruction on shared memory; returns true if it accesses other CTAs of its cluster.
     pub(in super::super) fn enter_remote(&mut self, issued: &IssuedInst, mem: &MemInst, entry: &mut Entry, core: &mut Core) -> bool {
         let warp = usize::from(issued.warp);
         let slot = core.warps.cta[warp];
@@ -101,7 +102,7 @@ impl Lsu {
         let mut addresses = [0; 32];
         let count = core.warps.stream(warp).addresses(&issued.inst, &mut addresses);
         let within = |address: u64| if address >= base { address - base } else { address };
-        // What a lane accesses is aligned, so that it lies in one sector.
+        // The access of a lane is aligned, so it is in one sector.
         let sectors = &mut addresses[..count];
         sectors.iter_mut().for_each(|address| *address = within(*address) / SECTOR);
         sectors.sort_unstable();
@@ -127,30 +128,30 @@ impl Lsu {
         true
     }
 
-    /// The instruction in the unit goes to other CTAs.
+    /// Sends the instruction in the unit to other CTAs.
     pub(in super::super) fn leave_to_peers(&mut self, entry: &Entry, store: bool, core: &mut Core, out: &mut Outbox) {
         let Some(beside) = &mut self.beside else { return };
         let warp = usize::from(entry.warp);
-        let slot = core.warps.cta[warp];
+        let cta = core.warps.cta[warp];
         let Some(peers) = &mut core.peers else { return };
         let remote = &mut beside.remote;
-        let place = match remote.under_way.iter().position(Option::is_none) {
-            Some(place) => place,
+        let slot = match remote.in_flight.iter().position(Option::is_none) {
+            Some(slot) => slot,
             None => {
-                remote.under_way.push(None);
-                remote.under_way.len() - 1
+                remote.in_flight.push(None);
+                remote.in_flight.len() - 1
             }
         };
-        let answer = SharedAnswer { warp: entry.warp, bank: entry.bank, dst: entry.dst, atomic_lanes: entry.atomic_lanes };
-        let left = remote.entering.len() as u8;
-        remote.under_way[place] = Some(UnderWay { answer, generation: core.warps.generation[warp], store, left });
+        let result = SharedResult { warp: entry.warp, bank: entry.bank, dst: entry.dst, atomic_lanes: entry.atomic_lanes };
+        let pending_messages = remote.entering.len() as u8;
+        remote.in_flight[slot] = Some(RemoteAccess { result, generation: core.warps.generation[warp], store, pending_messages });
         let op = if store { PeerOp::Write } else { PeerOp::Read };
         for (rank, sectors) in remote.entering.drain(..) {
-            peers.send(slot, PeerPacket { rank, op, amount: sectors, token: place as u16, ..PeerPacket::default() });
+            peers.send(cta, PeerPacket { rank, op, amount: sectors, token: slot as u16, ..PeerPacket::default() });
         }
         peers.flush(core.now, out);
         if store {
-            core.warps.stores[warp] += u16::from(left);
+            core.warps.stores[warp] += u16::from(pending_messages);
             if entry.dst != NO_REGISTER {
                 core.register_ready(warp, entry.dst);
             }
@@ -158,39 +159,39 @@ impl Lsu {
         }
     }
 
-    /// Takes the messages that are here.
-    pub(super) fn hear_peers(&mut self, core: &mut Core) {
+    /// Handles the messages that have arrived.
+    pub(super) fn handle_peer_messages(&mut self, core: &mut Core) {
         let now = core.now;
         while let Some((_, packet)) = self.beside.as_mut().and_then(|beside| beside.remote.arrived.pop_front_if(|(at, _)| *at <= now)) {
             match packet.op {
                 PeerOp::Done => self.remote_done(packet.token, core),
-                PeerOp::Met => core.cluster_opened(&packet),
+                PeerOp::BarrierOpened => core.cluster_opened(&packet),
                 _ => self.remote_arrival(&packet, core),
             }
         }
     }
 
-    /// An access to shared memory of another CTA is done.
+    /// Records the completion of an access to the shared memory of another CTA.
     fn remote_done(&mut self, token: u16, core: &mut Core) {
-        let Some(place) = self.beside.as_mut().and_then(|beside| beside.remote.under_way.get_mut(usize::from(token))) else { return };
-        let Some(one) = place else { return };
-        one.left -= 1;
-        let UnderWay { answer, generation, store, left } = *one;
-        if left == 0 {
-            *place = None;
+        let Some(slot) = self.beside.as_mut().and_then(|beside| beside.remote.in_flight.get_mut(usize::from(token))) else { return };
+        let Some(one) = slot else { return };
+        one.pending_messages -= 1;
+        let RemoteAccess { result, generation, store, pending_messages } = *one;
+        if pending_messages == 0 {
+            *slot = None;
         }
         if store {
-            if answer.warp != NOBODY {
-                core.stores_done(usize::from(answer.warp), generation, 1);
+            if result.warp != NOBODY {
+                core.stores_done(usize::from(result.warp), generation, 1);
             }
-        } else if left == 0 && answer.warp != NOBODY {
-            self.answer_shared(answer, core);
+        } else if pending_messages == 0 && result.warp != NOBODY {
+            self.send_shared_result(result, core);
         }
-        // The instruction in the unit may have waited for a place.
-        self.look_at(core.now.next());
+        // The instruction in the unit may have waited for a slot.
+        self.step_at(core.now.next());
     }
 
-    /// Something arrives at a barrier of a CTA of this SM; one that has ended has none.
+    /// Applies an arrival at a barrier of a CTA of this SM; a CTA that has ended has no barrier.
     fn remote_arrival(&mut self, packet: &PeerPacket, core: &mut Core) {
         let Some(cta) = core.peers.as_ref().and_then(|peers| peers.slot_of(packet)) else { return };
         let op = BarrierOp::Arrive { arrivals: packet.amount, bytes: packet.bytes, drops: false };

@@ -1,9 +1,9 @@
-//! What sits at the routers of a mesh, as text.
+//! Nodes at the routers of a mesh, as text.
 //!
-//! `"gpu0 gpu1"` names what sits there; `"gpu"` without a number is an even share of all cores of that kind, dealt out
-//! in the order of the routers; `"-"` is a router where nothing sits.
+//! `"gpu0 gpu1"` lists the nodes of a router; `"gpu"` without a number is an equal share of all cores of that kind, assigned in router
+//! order; `"-"` is a router without nodes.
 
-/// What sits at a router; without a number, a share of all of that kind.
+/// A node at a router; without a number, an equal share of all nodes of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seat {
     /// An SM.
@@ -37,7 +37,7 @@ impl Seat {
     }
 }
 
-/// Reads a router's text.
+/// Parses the text of a router.
 pub(super) fn read(text: &str) -> Option<Vec<Seat>> {
     match text.trim() {
         "-" => Some(Vec::new()),

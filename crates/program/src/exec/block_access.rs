@@ -1,22 +1,22 @@
-//! Loads and stores whose lanes all lie in one piece of memory: bounds are checked once, for all lanes.
+//! Loads and stores whose lanes access one piece of memory: bounds are checked once for all lanes.
 
 use super::super::isa::{Inst, Number, Op, Space};
 use super::access::Memories;
 use super::lanes::{Lanes, Row};
 
-/// Where in a piece of memory the lanes of a warp access it.
+/// The range of addresses that the lanes of a warp access.
 struct Span {
-    /// The lowest address, in the space that is accessed.
+    /// Lowest address in the accessed space.
     low: u64,
-    /// Bytes from there to the end of the last access.
+    /// Bytes from `low` to the end of the last access.
     bytes: usize,
-    /// Offsets from `low`; lanes that are not active have that of one that is.
+    /// Offsets of the lanes from `low`; inactive lanes have the offset of an active lane.
     offsets: [u32; 32],
-    /// The bits that are set in any address.
+    /// Bits that are set in any address.
     bits: u64,
 }
 
-/// The span of accesses of `size` bytes in the lanes of `mask`; `None` when they lie too far apart.
+/// Returns the span of accesses of `size` bytes in the lanes of `mask`, or `None` if they are too far apart.
 #[inline(always)]
 fn span(places: &[u64; 32], mask: u32, size: usize) -> Option<Span> {
     let first = places[mask.trailing_zeros() as usize & 31];
@@ -44,8 +44,8 @@ fn span(places: &[u64; 32], mask: u32, size: usize) -> Option<Span> {
     Some(Span { low, bytes: (most - least) as usize + size, offsets, bits: u64::from(bits as u32) | first })
 }
 
-/// Executes a load, store or atomic of global or shared memory all of whose lanes lie in one piece of memory; false when `inst` is another
-/// one, or has a fault: then nothing has happened.
+/// Executes a load or store of global or shared memory if all lanes access one piece of memory; returns false without any effect for other
+/// instructions or if there is a fault.
 #[inline(always)]
 pub(super) fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row], mask: u32, places: &[u64; 32], memories: &mut Memories<'_>) -> bool {
     let (space, size, stores) = match inst.op {

@@ -1,5 +1,5 @@
-//! What the warps of a CTA do to memory, read from their instructions without timing: the sectors of device memory that each access touches,
-//! and the lines that were used last.
+//! Memory accesses of a CTA's warps, read from their instructions without timing: the sectors of device memory that each access touches,
+//! and the most recently used lines.
 
 use rustc_hash::FxHashMap;
 
@@ -7,23 +7,23 @@ use warpshard_base::{Addr, LINE_BYTES, SECTOR_BYTES, SECTORS_PER_LINE, SectorByt
 
 use crate::{CtaProgram, KernelInfo, MemInst, MemKind, MemSpace, OpClass, UsedLine};
 
-/// Bytes of the window of generic addresses that is local memory, at most; nothing else lies there.
+/// Maximum number of bytes of the local memory window of generic addresses, which holds nothing else.
 const LOCAL_WINDOW: u64 = 1 << 24;
 
 /// An access to a sector of device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
-    /// The address of its line.
+    /// Address of the sector's line.
     pub line: u64,
-    /// Its place within the line.
+    /// Number of the sector within the line.
     pub sector: usize,
-    /// The bytes that are known after it: all after a read, and those written.
+    /// Bytes that are valid after the access, as a bit set: all bytes after a read, otherwise the written bytes.
     pub bytes: u32,
-    /// Whether it is written.
+    /// True if the access writes the sector.
     pub written: bool,
 }
 
-/// Calls `see` for every sector that each access of a CTA touches, warp by warp. Local memory, whose place depends on the SM, is left out.
+/// Calls `see` for every sector that each access of a CTA touches, warp by warp. Omits local memory, whose location depends on the SM.
 pub fn touches(info: &KernelInfo, program: &CtaProgram, mut see: impl FnMut(Touch)) {
     let mut addresses = [0; 32];
     for warp in &program.warps {
@@ -42,17 +42,17 @@ pub fn touches(info: &KernelInfo, program: &CtaProgram, mut see: impl FnMut(Touc
     }
 }
 
-/// Whether a generic address, of the first active lane, is one of device memory.
+/// Returns true if a generic address, of the first active lane, is in device memory.
 fn is_global(info: &KernelInfo, address: u64) -> bool {
     let (shared, local) = (info.shared_base.0, info.local_base.0);
     shared != 0 && local != 0 && !(shared..local + LOCAL_WINDOW).contains(&address)
 }
 
-/// Sectors of an access at most: of two that each of 32 lanes may touch.
-const MOST: usize = 64;
+/// Maximum number of sectors of an access: each of 32 lanes may touch two sectors.
+const MAX_SECTORS: usize = 64;
 
 fn of_lanes(addresses: &[u64], mem: MemInst, see: &mut impl FnMut(Touch)) {
-    let (mut sectors, mut count) = ([(0, 0_u32); MOST], 0);
+    let (mut sectors, mut count) = ([(0, 0_u32); MAX_SECTORS], 0);
     for address in addresses {
         let (mut at, end) = (*address, address.saturating_add(mem.width.clamp(1, SECTOR_BYTES as u8).into()));
         while at < end {
@@ -82,41 +82,41 @@ fn of_lanes(addresses: &[u64], mem: MemInst, see: &mut impl FnMut(Touch)) {
     }
 }
 
-/// Adds the instructions of a CTA by their class.
+/// Adds the instructions of a CTA to the counts by class.
 pub fn count_classes(program: &CtaProgram, classes: &mut [u64; OpClass::COUNT]) {
     for warp in &program.warps {
         warp.read().for_each(|inst| classes[program.code[inst.index as usize].class as usize] += 1);
     }
 }
 
-/// The lines that were used last, as many as are of interest at most.
+/// The most recently used lines, up to a limit.
 ///
-/// At most twice as many lines are kept. Older ones are forgotten, together with what was written to them.
+/// At most twice as many lines as the limit are kept. Older lines are discarded, together with their record of written sectors.
 #[derive(Debug)]
 pub struct UsedLines {
     limit: usize,
-    /// Places in `lines`.
+    /// Indices into `lines`, by address.
     places: FxHashMap<u64, u32>,
-    /// Each with the time of its last use.
+    /// The lines, each with the time of its last use.
     lines: Vec<(u64, UsedLine)>,
     now: u64,
 }
 
 impl UsedLines {
-    /// None yet, of which `limit` are of interest.
+    /// Creates an empty list with the given limit.
     pub fn new(limit: usize) -> Self {
         Self { limit, places: FxHashMap::default(), lines: Vec::new(), now: 0 }
     }
 
-    /// A sector is accessed. Returns whether its line is new.
+    /// Records an access to a sector; returns true if its line is new.
     pub fn touch(&mut self, touch: Touch) -> bool {
         let mut bytes = SectorBytes::default();
         bytes[touch.sector] = touch.bytes;
-        self.see(UsedLine { addr: Addr(touch.line), bytes, written: SectorMask(u8::from(touch.written) << touch.sector) })
+        self.use_line(UsedLine { addr: Addr(touch.line), bytes, written: SectorMask(u8::from(touch.written) << touch.sector) })
     }
 
-    /// A line is used. Returns whether it is new: not known, or forgotten.
-    pub fn see(&mut self, used: UsedLine) -> bool {
+    /// Records a use of a line; returns true if the line is not in the list.
+    pub fn use_line(&mut self, used: UsedLine) -> bool {
         self.now += 1;
         let known = self.lines.len();
         let place = *self.places.entry(used.addr.0).or_insert_with(|| {
@@ -129,19 +129,19 @@ impl UsedLines {
         line.written.0 |= used.written.0;
         let new = self.lines.len() > known;
         if self.lines.len() > self.limit.max(1).saturating_mul(2) {
-            self.forget();
+            self.discard_oldest();
         }
         new
     }
 
-    /// The lines used last, in the order of that.
+    /// Returns the most recently used lines, in the order of their last use.
     pub fn last(mut self) -> Vec<UsedLine> {
-        self.forget();
+        self.discard_oldest();
         self.lines.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// Sorts by the last use, and forgets what is beyond the limit.
-    fn forget(&mut self) {
+    /// Sorts the lines by their last use, and discards the oldest lines beyond the limit.
+    fn discard_oldest(&mut self) {
         self.lines.sort_unstable_by_key(|(last, _)| *last);
         self.lines.drain(..self.lines.len().saturating_sub(self.limit));
         self.places.clear();
@@ -155,17 +155,17 @@ mod tests {
     use crate::CachePolicy;
 
     #[test]
-    fn lines_come_in_the_order_of_their_last_use_and_keep_what_was_written() {
+    fn lines_are_ordered_by_last_use_and_keep_written_sectors() {
         let mut used = UsedLines::new(2);
         const ALL: u32 = u32::MAX;
         let line = |addr, bytes, written| UsedLine { addr: Addr(addr), bytes, written: SectorMask(written) };
         for (addr, bytes, written) in
             [(0, [0xf, 0, 0, 0], 1), (128, [ALL, 0, 0, 0], 0), (256, [0, ALL, 0, 0], 0), (0, [0xf0, ALL, 0, 0], 1)]
         {
-            used.see(line(addr, bytes, written));
+            used.use_line(line(addr, bytes, written));
         }
         assert_eq!(used.last(), [line(256, [0, ALL, 0, 0], 0), line(0, [0xff, ALL, 0, 0], 1)]);
-        // Many lines, of which each is used twice.
+        // Many lines, each of which is used twice.
         let mut used = UsedLines::new(2);
         for addr in (0..200).flat_map(|i| [i, i]) {
             used.touch(Touch { line: addr * 128, sector: 3, bytes: 1, written: true });
@@ -182,11 +182,11 @@ mod tests {
     }
 
     #[test]
-    fn lanes_that_share_a_sector_are_one_access_and_stores_know_the_bytes_they_write() {
+    fn lanes_that_share_a_sector_are_one_access_and_stores_have_byte_masks() {
         assert_eq!(seen(MemKind::Store, 4, &[0, 4, 36]), [(0, 0, 0xff), (0, 1, 0xf0)]);
         assert_eq!(seen(MemKind::Load, 4, &[128, 132]), [(128, 0, u32::MAX)]);
         assert_eq!(seen(MemKind::Reduction, 4, &[64]), [(0, 2, u32::MAX)]);
-        // Lanes that come back to a sector.
+        // Two lanes return to a sector that earlier lanes touched.
         assert_eq!(seen(MemKind::Load, 4, &[0, 96, 4, 100]), [(0, 0, u32::MAX), (0, 3, u32::MAX)]);
         // An access that crosses a line.
         assert_eq!(seen(MemKind::Store, 8, &[124]), [(0, 3, 0xf000_0000), (128, 0, 0xf)]);

@@ -25,7 +25,8 @@ fn execute(inst: &Inst, lanes: &mut Lanes, pool: &[Row]) -> bool {
     }
 }
 
-/// Random registers and predicates. Those for which `keep` or `predicates` holds keep their value of `base`, and zero rows stay zero.
+/// Returns random registers and predicates. Rows and predicates selected by `keep` and `predicates` have their value from `base`, and zero
+/// rows remain zero.
 fn random(rows: Rows, random: &mut Rng, base: Option<&Lanes>, keep: impl Fn(u16) -> bool, predicates: impl Fn(u8) -> bool) -> Lanes {
     let mut lanes = base.cloned().unwrap_or_else(|| Lanes::new(rows));
     for row in (0..rows.count() as u16).filter(|row| *row < rows.zero() || *row >= rows.first_uniform()).filter(|row| !keep(*row)) {
@@ -54,7 +55,7 @@ fn launch_files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn instructions_read_and_write_what_is_said_of_them() {
+fn instructions_read_and_write_their_listed_registers() {
     let mut files = Vec::new();
     launch_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs"), &mut files);
     files.sort();

@@ -1,4 +1,4 @@
-//! A description of what the grid scheduler waits for, shown when the chip is deadlocked.
+//! Descriptions of the conditions that the grid scheduler waits for, for the deadlock report.
 
 use warpshard_base::KernelIndex;
 use warpshard_workload::Workload;
@@ -8,7 +8,7 @@ use super::dispatch::Dispatch;
 use super::records::KernelRecords;
 use super::streams::Streams;
 
-/// One sentence per kernel that has a slot or waits for one, and one per SM that holds CTAs.
+/// Returns one sentence per kernel that has a slot or waits for one, and one per SM that holds CTAs.
 pub(super) fn describe(
     workload: &Workload,
     streams: &Streams,
@@ -23,39 +23,39 @@ pub(super) fn describe(
             "{} of {} CTAs of {} are done, {} are bound to no SM",
             record.done,
             slot.ctas,
-            title(workload, slot.kernel),
+            kernel_title(workload, slot.kernel),
             slot.unassigned(),
         );
         if record.started.is_none() {
             line += &format!("; none has started, the first may be bound from {} on", slot.ready_at);
         }
         let resident = dispatch.resident()[slot.kernel.index()];
-        let limited = dispatch.rooms().iter().filter(|room| room.limit < resident && room.bound >= room.limit).count();
+        let limited = dispatch.sm_slots().iter().filter(|room| room.limit < resident && room.bound >= room.limit).count();
         if slot.unassigned() > 0 && limited > 0 {
-            line += &format!("; {limited} SMs are at the CTA limit that a controller set");
+            line += &format!("; {limited} SMs have reached the CTA limit that a controller set");
         }
         if dependents.is_some_and(|dependents| dependents.waits(slot.kernel)) {
-            line += "; it depends on the launch before it, which has not ended or has stores in flight";
+            line += "; it depends on the preceding launch, which has not ended or has stores in flight";
         }
         lines.push(line);
     }
     for kernel in dependents.into_iter().flat_map(Dependents::held) {
-        lines.push(format!("{} ends with the launch on which it depends", title(workload, kernel)));
+        lines.push(format!("{} ends with the launch on which it depends", kernel_title(workload, kernel)));
     }
     for kernel in streams.eligible() {
-        lines.push(format!("{} waits for a slot among the kernels of the chip", title(workload, kernel)));
+        lines.push(format!("{} waits for a slot among the kernels of the chip", kernel_title(workload, kernel)));
     }
     for (arrival, kernel) in streams.arriving() {
-        lines.push(format!("{} arrives at {arrival}", title(workload, kernel)));
+        lines.push(format!("{} arrives at {arrival}", kernel_title(workload, kernel)));
     }
-    for (sm, room) in dispatch.rooms().iter().enumerate().filter(|(_, room)| room.bound > 0) {
-        let (bound, started, last) = (room.bound, room.started, room.last_word);
-        lines.push(format!("sm{sm} holds {bound} CTAs, {started} of them started; its last word came at {last}"));
+    for (sm, room) in dispatch.sm_slots().iter().enumerate().filter(|(_, room)| room.bound > 0) {
+        let (bound, started, last) = (room.bound, room.started, room.last_message_at);
+        lines.push(format!("sm{sm} holds {bound} CTAs, {started} of them started; its last message arrived at {last}"));
     }
     lines
 }
 
-fn title(workload: &Workload, kernel: KernelIndex) -> String {
+fn kernel_title(workload: &Workload, kernel: KernelIndex) -> String {
     let info = &workload.kernel(kernel).info;
     format!("{kernel} ({}, {})", info.name, info.stream)
 }

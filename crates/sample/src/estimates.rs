@@ -1,20 +1,20 @@
-//! What follows from the launches that were simulated: estimates of all, and their intervals.
+//! The estimates for all launches from the simulated launches, with their intervals.
 
 use warpshard_chip::RunResult;
 use warpshard_stats::{Basis, HostFacts};
 
-use super::estimate::{self, AGE, GroupEstimate, Interval, Measured, Point, STATE};
-use super::extrapolate::{self, Launched};
+use super::estimate::{self, AGE_BIAS, GroupEstimate, Interval, Measured, Point, STATE_BIAS};
+use super::extrapolate::{self, SimulatedLaunch};
 use super::state::{Sample, State};
 
 impl State<'_> {
-    /// What was measured, by group and stratum, with another value in place of the cycles where `value` says one.
+    /// Returns the measurements by group and stratum; `value` may replace the cycles of a sample by another value.
     fn measured(&self, value: impl Fn(&Sample) -> Option<f64>) -> Vec<Vec<Measured>> {
         let work = |launch: &usize| self.launches[*launch].warp_instructions as f64;
         let of_stratum = |members: &Vec<usize>| {
             let samples = members.iter().filter_map(|launch| self.samples.get(launch));
             let replaced = |sample: &Sample, value: f64| {
-                // What is counted is as uncertain as the cycles.
+                // A counter has the same relative error as the cycles.
                 let scale = value / sample.point.value.max(1.0);
                 Point { value, variance: sample.point.variance * scale * scale, ..sample.point }
             };
@@ -30,7 +30,7 @@ impl State<'_> {
         (groups, interval)
     }
 
-    /// The same interval with what may be wrong although the drawn launches agree; more launches would not narrow it.
+    /// Widens the interval by biases that remain even if the drawn launches agree; more launches would not reduce them.
     fn with_biases(&self, groups: &[GroupEstimate], interval: Interval) -> Interval {
         let simulated: f64 = self.samples.values().map(Sample::simulated_cycles).sum();
         let rest = (interval.value - simulated).max(0.0);
@@ -38,21 +38,21 @@ impl State<'_> {
         let samples = weights.flat_map(|(members, weights)| members.iter().filter_map(|launch| self.samples.get(launch)).zip(weights));
         let in_parts = samples.filter(|(sample, _)| sample.inside.is_some());
         let rest_of_parts: f64 = in_parts.map(|(sample, weight)| weight * sample.point.value - sample.simulated_cycles()).sum();
-        // Where launches take longer or shorter after a simulated one, the others may be wrong by as much.
+        // If the cycles of launches differ after a simulated predecessor, the other launches may have the same bias.
         let warming = if self.caches { self.difference(groups).abs() } else { 0.0 };
-        let biases = [warming * rest, STATE * rest, AGE * rest_of_parts];
+        let biases = [warming * rest, STATE_BIAS * rest, AGE_BIAS * rest_of_parts];
         biases.into_iter().fold(interval, Interval::with_bias)
     }
 
-    /// By how much launches whose predecessor was not simulated took longer than those whose was, relative to these: the mean over groups that
-    /// have both, by their cycles.
+    /// Returns the relative additional time of launches without a simulated predecessor, compared with launches with one: the mean over
+    /// groups that have both, weighted by their cycles.
     fn difference(&self, groups: &[GroupEstimate]) -> f64 {
         let measured = self.samples.iter().map(|(launch, sample)| (*launch, sample.point.value, sample.warmed));
         let all = measured.chain(self.unwarmed.iter().map(|(launch, cycles)| (*launch, *cycles, false)));
-        // Sums of residuals and their number, with a predecessor and without.
+        // Sums and numbers of residuals, without and with a simulated predecessor.
         let mut sums = vec![[(0.0, 0.0); 2]; groups.len()];
         for (launch, cycles, warmed) in all {
-            let Some((g, s)) = self.place_of(launch).filter(|(g, _)| *g > 0) else { continue };
+            let Some((g, s)) = self.stratum_of(launch).filter(|(g, _)| *g > 0) else { continue };
             let expected = groups[g].expected(s, self.launches[launch].warp_instructions as f64);
             if expected > 0.0 {
                 let (sum, count) = &mut sums[g][usize::from(warmed)];
@@ -68,7 +68,7 @@ impl State<'_> {
         if cycles > 0.0 { difference / cycles } else { 0.0 }
     }
 
-    /// The estimates as the result of a run.
+    /// Returns the estimates as the result of a run.
     pub(super) fn finish(self, results: Vec<RunResult>, resident: &[u32]) -> RunResult {
         let (groups, drawn) = self.estimate();
         let interval = self.with_biases(&groups, drawn);
@@ -78,12 +78,12 @@ impl State<'_> {
             None => Basis::Estimated,
         };
         let bases: Vec<Basis> = (0..self.launches.len()).map(kind).collect();
-        let of_all = |pick: &dyn Fn(&Launched) -> f64| {
+        let of_all = |pick: &dyn Fn(&SimulatedLaunch) -> f64| {
             let groups = self.measured(|sample| Some(pick(&sample.launched)));
             let groups: Vec<GroupEstimate> = groups.iter().map(|strata| estimate::estimate(strata)).collect();
             estimate::sum(&groups, self.options.confidence)
         };
-        let mut rows = extrapolate::Rows::new(self.workload, &self.launches);
+        let mut rows = extrapolate::LaunchRows::new(self.workload, &self.launches);
         for ((group, drawn), estimate) in self.groups.iter().zip(&self.drawn).zip(&groups) {
             for (s, members) in drawn.iter().enumerate() {
                 let samples = members.iter().filter_map(|launch| self.samples.get(launch).map(|sample| (*launch, &sample.launched)));
@@ -91,7 +91,7 @@ impl State<'_> {
                 rows.deviation(estimate.deviations[s]);
             }
         }
-        let facts = extrapolate::Facts {
+        let facts = extrapolate::SampleFacts {
             options: self.options,
             net_cycles: interval,
             warming: self.difference(&groups),
@@ -101,15 +101,15 @@ impl State<'_> {
             bases,
             resident,
         };
-        let host = results.iter().map(|result| &result.host).fold(HostFacts::default(), added);
+        let host = results.iter().map(|result| &result.host).fold(HostFacts::default(), combined_host_facts);
         let Some(last) = results.into_iter().next_back() else { unreachable!("there is a round at least") };
         let outcome = rows.outcome(last.outcome, facts, &of_all);
         RunResult { outcome, host, measured: Vec::new(), ..last }
     }
 }
 
-/// The host's times of two simulations, one after the other; what is no time is the latter's.
-fn added(sum: HostFacts, host: &HostFacts) -> HostFacts {
+/// Adds the host times of two successive simulations; other values come from the later simulation.
+fn combined_host_facts(sum: HostFacts, host: &HostFacts) -> HostFacts {
     HostFacts {
         startup_seconds: sum.startup_seconds + host.startup_seconds,
         simulate_seconds: sum.simulate_seconds + host.simulate_seconds,

@@ -1,60 +1,60 @@
-//! What instructions start or wait for beside the pipeline since Hopper: products of warp groups, barriers in shared memory, bulk copies and
-//! clusters. [`Beside`] is what an instruction's code says; what its execution adds (addresses, values) is the payload of its
-//! [`super::DynInst`], in the words of [`BarrierAccess`] and [`BulkCopy`].
+//! Asynchronous operations since Hopper, which instructions start or wait for outside the pipeline: warp-group matrix products, barriers in
+//! shared memory, bulk copies and clusters. [`AsyncOp`] is the static part of an instruction. The dynamic part (addresses, values) is the
+//! payload of its [`super::DynInst`], encoded as [`BarrierAccess`] and [`BulkCopy`].
 
-/// What an instruction starts or waits for beside the pipeline.
+/// The asynchronous operation that an instruction starts or waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, warpshard_state::State)]
-pub enum Beside {
-    /// Nothing.
+pub enum AsyncOp {
+    /// No asynchronous operation.
     #[default]
     Nothing,
     /// An asynchronous copy by the load/store unit (LDGSTS).
     Copy {
-        /// It reads past the L1 (`.BYPASS`).
+        /// True if the copy bypasses the L1 (`.BYPASS`).
         past_l1: bool,
     },
-    /// The copies of the warp so far are a group (LDGDEPBAR).
+    /// Commits the warp's preceding copies as a group (LDGDEPBAR).
     CopyGroup,
-    /// Waits until at most [`Control::at_most`](super::Control::at_most) groups of copies are not complete (DEPBAR).
+    /// Waits until at most [`Control::at_most`](super::Control::at_most) groups of copies are outstanding (DEPBAR).
     CopyWait,
-    /// A product of a warp group (wgmma).
+    /// A matrix product of a warp group (wgmma).
     Product {
         /// Columns of the product.
         columns: u16,
-        /// The first matrix comes from registers, not from shared memory.
+        /// True if the first matrix comes from registers instead of shared memory.
         registers: bool,
-        /// It ends a group of products (`gsb0`).
+        /// True if the product ends a group of products (`gsb0`).
         closes: bool,
     },
-    /// Waits until at most so many groups of products are not complete (WARPGROUP.DEPBAR).
+    /// Waits until at most `most` groups of products are outstanding (WARPGROUP.DEPBAR).
     Products {
-        /// So many.
+        /// Maximum number of outstanding groups.
         most: u8,
     },
     /// An operation on barriers in shared memory (SYNCS, ARRIVES); its payload is a list of [`BarrierAccess`].
     Barrier,
     /// A bulk copy by the tensor memory accelerator; its payload is a [`BulkCopy`].
     Bulk,
-    /// The bulk stores of the warp so far are a group (UTMACMDFLUSH).
+    /// Commits the warp's preceding bulk stores as a group (UTMACMDFLUSH).
     BulkGroup,
     /// The warp arrives at the barrier of its cluster (UCGABAR_ARV).
     ClusterArrive,
-    /// It waits until all warps of its cluster have arrived (UCGABAR_WAIT).
+    /// The warp waits until all warps of its cluster have arrived at the cluster barrier (UCGABAR_WAIT).
     ClusterWait,
-    /// The CTA lets the launch after it begin, where that is programmatically dependent (griddepcontrol.launch_dependents, PREEXIT).
+    /// The CTA allows the next launch, if it is programmatically dependent, to begin (griddepcontrol.launch_dependents, PREEXIT).
     LaunchDependents,
-    /// A warp of a programmatically dependent launch waits for the end of the launch before it (griddepcontrol.wait, ACQBULK).
+    /// A warp of a programmatically dependent launch waits for the end of the previous launch (griddepcontrol.wait, ACQBULK).
     GridWait,
 }
 
-impl Beside {
-    /// Whether it is an asynchronous copy by the load/store unit, closes a group of these, or waits for groups.
+impl AsyncOp {
+    /// Returns true for asynchronous copies by the load/store unit, the commit of a copy group, and waits for copy groups.
     #[inline]
     pub fn concerns_copies(self) -> bool {
         matches!(self, Self::Copy { .. } | Self::CopyGroup | Self::CopyWait)
     }
 
-    /// Whether it passes the load/store unit on its way.
+    /// Returns true if the operation passes through the load/store unit.
     #[inline]
     pub fn passes_load_store(self) -> bool {
         matches!(self, Self::Barrier | Self::Bulk | Self::BulkGroup)
@@ -66,37 +66,39 @@ impl Beside {
 pub struct Mbarrier {
     /// Arrivals that complete a phase.
     pub arrivals: u64,
-    /// Arrivals that the present phase lacks.
+    /// Pending arrivals of the present phase.
     pub missing: u64,
-    /// Bytes that it lacks; fewer than none where copies were faster than the thread that expects them.
+    /// Pending bytes of the present phase; negative if copies complete before the thread that expects them has announced the bytes.
     pub bytes: i64,
-    /// The parity of the present phase.
+    /// Parity of the present phase.
     pub phase: bool,
 }
 
-/// Most arrivals of a phase, and one.
-const ARRIVALS: u64 = 1 << 20;
-/// Bits of the bytes that are missing.
-const BYTES: u32 = 22;
+/// Maximum number of arrivals of a phase, plus one.
+const ARRIVALS_MODULUS: u64 = 1 << 20;
+/// Bits of the field of pending bytes.
+const PENDING_BYTES_BITS: u32 = 22;
 
 impl Mbarrier {
-    /// Reads the 64 bits of an object since Hopper, which compiled code writes: the arrivals of a phase in bits 1 to 20 and those that are missing
-    /// in bits 43 to 62, both as 2^20 less the number; the phase in bit 63; between them the bytes that are missing.
+    /// Decodes the 64 bits of an mbarrier object of Hopper and later, as compiled code writes them: the arrivals of a phase in bits 1 to 20
+    /// and the pending arrivals in bits 43 to 62, both as 2^20 minus the number; the phase in bit 63; the pending bytes in the bits between
+    /// the two numbers.
     pub fn of(word: u64) -> Self {
-        let field = |at: u32| (ARRIVALS - (word >> at & (ARRIVALS - 1))) % ARRIVALS;
-        let bytes = (word >> 21 & ((1 << BYTES) - 1)) as i64;
-        let bytes = if bytes >> (BYTES - 1) != 0 { bytes - (1 << BYTES) } else { bytes };
+        let field = |at: u32| (ARRIVALS_MODULUS - (word >> at & (ARRIVALS_MODULUS - 1))) % ARRIVALS_MODULUS;
+        let bytes = (word >> 21 & ((1 << PENDING_BYTES_BITS) - 1)) as i64;
+        let bytes = if bytes >> (PENDING_BYTES_BITS - 1) != 0 { bytes - (1 << PENDING_BYTES_BITS) } else { bytes };
         Self { arrivals: field(1), missing: field(43), bytes, phase: word >> 63 != 0 }
     }
 
-    /// The 64 bits of the object.
+    /// Encodes the 64 bits of the object.
     pub fn word(self) -> u64 {
-        let field = |number: u64| ARRIVALS.wrapping_sub(number) & (ARRIVALS - 1);
-        let bytes = self.bytes as u64 & ((1 << BYTES) - 1);
+        let field = |number: u64| ARRIVALS_MODULUS.wrapping_sub(number) & (ARRIVALS_MODULUS - 1);
+        let bytes = self.bytes as u64 & ((1 << PENDING_BYTES_BITS) - 1);
         field(self.arrivals) << 1 | bytes << 21 | field(self.missing) << 43 | u64::from(self.phase) << 63
     }
 
-    /// Arrivals come, and `bytes` are expected or, where negative, have come; the phase ends if nothing is missing. Returns whether it did.
+    /// Records arrivals and `bytes` expected bytes, or completed bytes if negative. The phase ends if nothing is pending; returns true if
+    /// it ends.
     pub fn arrive(&mut self, arrivals: u64, bytes: i64) -> bool {
         self.bytes += bytes;
         self.missing = self.missing.saturating_sub(arrivals);
@@ -109,47 +111,47 @@ impl Mbarrier {
     }
 }
 
-/// What an instruction does to a barrier in shared memory.
+/// The operation of an instruction on a barrier in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BarrierOp {
-    /// Its word is written, which initialises it.
+    /// Writes the barrier's word, which initialises the barrier.
     Write(u64),
-    /// Arrivals, and bytes that are expected or, where negative, have come; `drops` arrivals fewer complete the next phases.
+    /// Arrives at the barrier, with expected bytes, or completed bytes if negative.
     Arrive {
-        /// Arrivals.
+        /// Number of arrivals.
         arrivals: u32,
-        /// Bytes.
+        /// Number of expected bytes; completed bytes if negative.
         bytes: i32,
-        /// Arrivals that no later phase has.
+        /// True if the number of arrivals that completes later phases decreases by `arrivals`.
         drops: bool,
     },
-    /// The same once the asynchronous copies that the warp has begun are complete.
+    /// Arrives at the barrier after the warp's preceding asynchronous copies are complete.
     AfterCopies {
-        /// Arrivals.
+        /// Number of arrivals.
         arrivals: u32,
-        /// Bytes.
+        /// Number of expected bytes; completed bytes if negative.
         bytes: i32,
     },
-    /// Waits until the phase of a parity is complete.
+    /// Waits until the phase with the given parity is complete.
     Wait(bool),
-    /// Looks whether a phase is complete, and found that it is not.
+    /// Tests whether a phase is complete, with a negative result.
     Look,
 }
 
 /// An operation on a barrier, with the address of the barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierAccess {
-    /// Byte of the shared memory; the number of the CTA in its cluster in bits 24 to 31.
+    /// Byte address in shared memory; the rank of the CTA in its cluster is in bits 24 to 31.
     pub address: u32,
-    /// What happens.
+    /// The operation.
     pub op: BarrierOp,
 }
 
 impl BarrierAccess {
-    /// Words of an access.
+    /// Number of 32-bit words of an encoded access.
     pub const WORDS: usize = 4;
 
-    /// As words of a payload.
+    /// Encodes the access as words of a payload.
     pub fn words(self) -> [u32; Self::WORDS] {
         let [kind, low, high] = match self.op {
             BarrierOp::Write(word) => [0, word as u32, (word >> 32) as u32],
@@ -161,7 +163,7 @@ impl BarrierAccess {
         [self.address, kind, low, high]
     }
 
-    /// The accesses of a payload.
+    /// Decodes the accesses of a payload.
     pub fn of(payload: &[u32]) -> impl Iterator<Item = Self> {
         payload.as_chunks::<4>().0.iter().map(|&[address, kind, low, high]| {
             let op = match kind {
@@ -176,14 +178,14 @@ impl BarrierAccess {
     }
 }
 
-/// Where a bulk copy goes.
+/// The direction of a bulk copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, warpshard_state::State)]
 pub enum BulkKind {
     /// From device memory to shared memory.
     Load,
     /// From shared memory to device memory.
     Store,
-    /// The same, combined with what device memory has.
+    /// From shared memory to device memory, combined with the contents of device memory.
     Reduce,
     /// From device memory to the LLC.
     Prefetch,
@@ -191,41 +193,41 @@ pub enum BulkKind {
     Move,
 }
 
-/// Pieces of device memory at equal distances.
+/// Equally spaced pieces of device memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, warpshard_state::State)]
 pub struct Pieces {
-    /// The first byte.
+    /// Address of the first byte.
     pub address: u64,
-    /// Bytes of each.
+    /// Bytes of each piece.
     pub bytes: u32,
-    /// How many there are.
+    /// Number of pieces.
     pub count: u32,
-    /// Bytes from one to the next.
+    /// Bytes from the start of one piece to the start of the next.
     pub stride: u64,
 }
 
-/// A bulk copy.
+/// A bulk copy by the tensor memory accelerator.
 #[derive(Clone, Debug, PartialEq, Eq, warpshard_state::State)]
 pub struct BulkCopy {
-    /// Where it goes.
+    /// Direction of the copy.
     pub kind: BulkKind,
-    /// Bytes of shared memory that each destination gets, or that leave: with what lies outside of a tensor.
+    /// Bytes of shared memory that each destination receives or the source sends, including bytes outside the tensor.
     pub bytes: u32,
-    /// The barrier at which a load counts, as in [`BarrierAccess::address`]; none for the other kinds.
+    /// For a load, the barrier that counts its bytes, in the format of [`BarrierAccess::address`]; `None` for other kinds.
     pub barrier: Option<u32>,
-    /// The CTAs of the cluster that get it, as a set; empty for the CTA itself.
+    /// CTAs of the cluster that receive the data, as a bit set; empty for only the issuing CTA.
     pub ctas: u16,
-    /// Address of its tensor map; 0 where it has none.
+    /// Address of the tensor map; 0 without a tensor map.
     pub map: u64,
-    /// The device memory that is read or written.
+    /// Pieces of device memory that are read or written.
     pub pieces: Vec<Pieces>,
 }
 
-const HEAD: usize = 6;
-const PIECE: usize = 6;
+const HEAD_WORDS: usize = 6;
+const PIECE_WORDS: usize = 6;
 
 impl BulkCopy {
-    /// As words of a payload.
+    /// Encodes the copy as words of a payload.
     pub fn words(&self) -> Vec<u32> {
         let kind = match self.kind {
             BulkKind::Load => 0,
@@ -243,12 +245,12 @@ impl BulkCopy {
         words
     }
 
-    /// The copy of a payload; `None` where it is none.
+    /// Decodes the copy of a payload; `None` if the payload is not a copy.
     pub fn of(payload: &[u32]) -> Option<Self> {
-        let (head, rest) = payload.split_first_chunk::<HEAD>()?;
+        let (head, rest) = payload.split_first_chunk::<HEAD_WORDS>()?;
         let wide = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         let kind = [BulkKind::Load, BulkKind::Store, BulkKind::Reduce, BulkKind::Prefetch, BulkKind::Move].get(head[0] as usize)?;
-        let piece = |&[low, high, bytes, count, near, far]: &[u32; PIECE]| Pieces {
+        let piece = |&[low, high, bytes, count, near, far]: &[u32; PIECE_WORDS]| Pieces {
             address: wide(low, high),
             bytes,
             count,
@@ -260,7 +262,7 @@ impl BulkCopy {
             barrier: (head[2] != u32::MAX).then_some(head[2]),
             ctas: head[3] as u16,
             map: wide(head[4], head[5]),
-            pieces: rest.as_chunks::<PIECE>().0.iter().map(piece).collect(),
+            pieces: rest.as_chunks::<PIECE_WORDS>().0.iter().map(piece).collect(),
         })
     }
 }
@@ -270,8 +272,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phase_ends_when_neither_arrivals_nor_bytes_are_missing() {
-        // As compiled code initialises an object for two arrivals.
+    fn a_phase_ends_without_pending_arrivals_and_bytes() {
+        // The initial word of an object for two arrivals, as compiled code writes it.
         let count = 0x10_0000_u64 - 2;
         let mut barrier = Mbarrier::of((count << 1 & 0xffff_ffff) | (count << 11 & 0xffff_ffff) << 32);
         assert_eq!(barrier, Mbarrier { arrivals: 2, missing: 2, bytes: 0, phase: false });
@@ -279,13 +281,13 @@ mod tests {
         assert_eq!(Mbarrier::of(barrier.word()), Mbarrier { arrivals: 2, missing: 0, bytes: 96, phase: false });
         assert!(barrier.arrive(0, -96));
         assert_eq!(barrier, Mbarrier { arrivals: 2, missing: 2, bytes: 0, phase: true });
-        // Bytes that come before they are expected.
+        // 64 bytes complete before they are expected.
         barrier.bytes -= 64;
         assert_eq!(Mbarrier::of(barrier.word()), barrier);
     }
 
     #[test]
-    fn accesses_and_copies_are_read_as_they_were_written() {
+    fn accesses_and_copies_survive_a_round_trip() {
         let ops = [
             BarrierOp::Write(0x1234_5678_9abc_def0),
             BarrierOp::Arrive { arrivals: 3, bytes: -64, drops: false },

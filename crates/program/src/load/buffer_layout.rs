@@ -1,4 +1,4 @@
-//! Where buffers lie in device memory, and what they hold before the first launch.
+//! Addresses of buffers in device memory, and their initial contents.
 
 use super::super::contents;
 use super::super::error::ProgramError;
@@ -11,18 +11,18 @@ impl Program {
         ProgramError::new(&self.file, 0, format!("buffer `{}` cannot be made", buffer.name)).found(found)
     }
 
-    /// The bytes of a buffer before the first launch.
+    /// Returns the bytes of a buffer before the first launch.
     pub(in super::super) fn contents(&self, buffer: &Buffer) -> Result<Vec<u8>, ProgramError> {
         self.bytes(buffer, &buffer.contents)
     }
 
-    /// Contents for a buffer as bytes.
+    /// Converts contents of a buffer to bytes.
     pub(in super::super) fn bytes(&self, buffer: &Buffer, contents: &Contents) -> Result<Vec<u8>, ProgramError> {
         let origin = (self.folder.as_path(), self.parameters.as_slice());
         contents::bytes(contents, buffer.element, buffer.count, origin).map_err(|found| self.cannot(buffer, found))
     }
 
-    /// Where the buffers lie, then the variables of the listing.
+    /// Returns the addresses of the buffers, then of the listing's variables.
     pub(super) fn layout(&self) -> Result<Vec<u64>, ProgramError> {
         let mut layout = Layout::default();
         let mut addresses = Vec::with_capacity(self.buffers.len() + self.globals.len());
@@ -33,7 +33,7 @@ impl Program {
                 Some(address) if layout.place_at(address, bytes) => address,
                 Some(address) => {
                     let error = self.cannot(buffer, format!("address {address:#x}"));
-                    return Err(error.expected("a place where no other buffer lies"));
+                    return Err(error.expected("an address range without another buffer"));
                 }
             };
             addresses.push(place);
@@ -42,7 +42,7 @@ impl Program {
         Ok(addresses)
     }
 
-    /// Device memory as it is before the first launch.
+    /// Returns device memory in its state before the first launch.
     pub(in super::super) fn memory(&self) -> Result<Memory, ProgramError> {
         let mut memory = Memory::default();
         let (buffers, globals) = self.addresses.split_at(self.buffers.len());
