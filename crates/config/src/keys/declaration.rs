@@ -20,7 +20,7 @@ pub struct Key {
     /// A condition: the key is read only if the named flag, choice or count is set ([`Value::is_set`]), or only if it is not set. A key
     /// that is not read counts as not set.
     pub when: Option<(&'static str, bool)>,
-    /// A second condition like [`Key::when`].
+    /// A second condition of the kind of `when`.
     pub and: Option<(&'static str, bool)>,
     /// `true` if resolved machines omit the key when it has its default, because most machines do not use it.
     pub quiet: bool,
